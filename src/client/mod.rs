@@ -1,0 +1,1 @@
+//! The async shell: loads, runs the engine, commits, publishes, emits.

@@ -1,0 +1,1 @@
+//! Commit judgement: kinds, ordered checks, floor, selection, cleanup, transcript (GMOD).

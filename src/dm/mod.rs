@@ -1,0 +1,1 @@
+//! DM admission, the winner order, the stitched thread (DMS).

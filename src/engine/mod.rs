@@ -1,0 +1,1 @@
+//! Decides: one file a verb, synchronous and pure; rows in, changes out.

@@ -1,0 +1,1 @@
+//! The IndexedDB store: schema, migrations, sealing.

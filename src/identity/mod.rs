@@ -1,0 +1,1 @@
+//! Inbox ids, identity updates, signatures, association state at a sequence id (IDENT).

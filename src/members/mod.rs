@@ -1,0 +1,1 @@
+//! The membership component: entries, expected changes, accounting (GMOD-005 to 012).

@@ -1,0 +1,3 @@
+//! Everything that touches OpenMLS.
+
+pub mod facts;

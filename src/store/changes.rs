@@ -1,0 +1,139 @@
+//! The write-set of one step.
+
+use super::Table;
+use super::rows::Row;
+
+/// When a write counts as done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Durability {
+    /// Once the browser has it; only for what replay from the positions brings back.
+    #[default]
+    Relaxed,
+    /// Once it is on disk.
+    Strict,
+}
+
+/// A revision a row must still have when the write happens; 0 stands for "no such row".
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check {
+    /// Which table.
+    pub table: Table,
+    /// Which row.
+    pub key: Vec<u8>,
+    /// Its revision.
+    pub revision: u64,
+}
+
+/// One write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Write {
+    /// Stores a row.
+    Put {
+        /// Which table.
+        table: Table,
+        /// Its key.
+        key: Vec<u8>,
+        /// The new revision; 0 where revisions are not used.
+        revision: u64,
+        /// A value for each of [`Table::indexes`], in that order.
+        index: Vec<Option<Vec<u8>>>,
+        /// What is sealed.
+        body: Vec<u8>,
+        /// Fail with [`super::StoreError::Exists`] when the key is taken.
+        insert: bool,
+    },
+    /// Removes a row; nothing happens when it is not there.
+    Delete {
+        /// Which table.
+        table: Table,
+        /// Its key.
+        key: Vec<u8>,
+    },
+    /// Removes every row with `from <= key < to`.
+    DeleteRange {
+        /// Which table.
+        table: Table,
+        /// Inclusive lower bound.
+        from: Vec<u8>,
+        /// Exclusive upper bound.
+        to: Vec<u8>,
+    },
+}
+
+/// Everything one step writes: all of it or nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// The strictest durability any part asked for.
+    pub durability: Durability,
+    /// Revisions compared before anything is written.
+    pub checks: Vec<Check>,
+    /// Applied in order.
+    pub writes: Vec<Write>,
+}
+
+impl Changes {
+    /// True when there is nothing to write.
+    pub fn is_empty(&self) -> bool {
+        self.writes.is_empty()
+    }
+
+    /// Asks for [`Durability::Strict`].
+    pub fn strict(&mut self) {
+        self.durability = Durability::Strict;
+    }
+
+    /// Requires a row to still have `revision`.
+    pub fn check(&mut self, table: Table, key: Vec<u8>, revision: u64) {
+        let check = Check { table, key, revision };
+        if !self.checks.contains(&check) {
+            self.checks.push(check);
+        }
+    }
+
+    /// Stores a row, replacing one with the same key.
+    pub fn put<R: Row>(&mut self, row: &R) {
+        self.push(row, 0, false);
+    }
+
+    /// Stores a row; the unit fails when the key is taken.
+    pub fn insert<R: Row>(&mut self, row: &R) {
+        self.push(row, 0, true);
+    }
+
+    /// Stores a row that others may change too: checks `revision` and writes `revision + 1`.
+    pub fn put_checked<R: Row>(&mut self, row: &R, revision: u64) {
+        self.check(R::TABLE, row.key(), revision);
+        self.push(row, revision + 1, false);
+    }
+
+    /// Removes a row by key.
+    pub fn delete(&mut self, table: Table, key: Vec<u8>) {
+        self.writes.push(Write::Delete { table, key });
+    }
+
+    /// Removes every row whose key starts with `prefix`.
+    pub fn delete_prefix(&mut self, table: Table, prefix: &[u8]) {
+        let to = super::after_prefix(prefix).unwrap_or_else(|| vec![0xff; prefix.len() + 1]);
+        self.writes.push(Write::DeleteRange { table, from: prefix.to_vec(), to });
+    }
+
+    /// Adds everything of `other` behind what is here.
+    pub fn absorb(&mut self, other: Changes) {
+        self.durability = self.durability.max(other.durability);
+        for check in other.checks {
+            self.check(check.table, check.key, check.revision);
+        }
+        self.writes.extend(other.writes);
+    }
+
+    fn push<R: Row>(&mut self, row: &R, revision: u64, insert: bool) {
+        self.writes.push(Write::Put {
+            table: R::TABLE,
+            key: row.key(),
+            revision,
+            index: row.index(),
+            body: row.encode(),
+            insert,
+        });
+    }
+}

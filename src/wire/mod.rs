@@ -1,0 +1,1 @@
+//! Prost messages and the typed records made of them (envelopes, content, records).
