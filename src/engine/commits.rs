@@ -1,0 +1,154 @@
+//! A commit or a proposal met in the topic, own or foreign: judged by the same rules, merged last
+//! (GMOD-016, GMOD-019, GMOD-021, GMOD-036).
+
+use crate::base::{Nanos, SequenceId};
+use crate::commit::{self, Verdict};
+use crate::engine::event::Event;
+use crate::engine::receive::{Known, Outcomes, from_verdict, reject};
+use crate::engine::state::{GroupCtx, ThreadCtx};
+use crate::engine::unit::Unit;
+use crate::engine::{settle, transcripts, views};
+use crate::meta::update::next_dictionary;
+use crate::mls::facts::{CommitFacts, ProposalFacts, SenderFacts};
+use crate::mls::{self, OpenError, OpenedCommit, PendingProposal};
+use crate::store::rows::{AttemptRow, GroupState, Operation};
+
+/// A commit of ours, read back.
+pub fn own(
+    ctx: &mut GroupCtx,
+    thread: &mut ThreadCtx,
+    known: &Known<'_>,
+    attempt: &AttemptRow,
+    at: (SequenceId, Nanos),
+    unit: &mut Unit,
+) -> Outcomes {
+    if attempt.epoch < ctx.row.epoch {
+        ctx.end_attempt(attempt.hash, unit);
+        return reject("GMOD-036", "an own commit of a past epoch; the change is built again");
+    }
+    let Some(state) = ctx.mls.as_mut() else { return reject("group.not_a_member", "no longer a member") };
+    let Some(facts) = mls::pending_facts(&state.group) else {
+        return Outcomes::Held("bug".into(), "an own commit in flight is not pending in MLS".into());
+    };
+    match examine(&facts, known, at) {
+        Outcomes::Applied => {}
+        Outcomes::Rejected(code, reason) => {
+            mls::clear_pending(&mut state.group, &mut state.provider);
+            ctx.end_attempt(attempt.hash, unit);
+            ctx.end_intent(attempt.intent, unit);
+            return Outcomes::Rejected(code, reason);
+        }
+        waiting => return waiting,
+    }
+    if let Err(error) = mls::merge_pending(&mut state.group, &mut state.provider) {
+        return Outcomes::Held("bug".into(), error.to_string());
+    }
+    settle::committed(ctx, attempt, at.0, unit);
+    applied(ctx, thread, known, &facts, at, unit);
+    Outcomes::Applied
+}
+
+/// A commit of another installation.
+pub fn foreign(
+    ctx: &mut GroupCtx,
+    thread: &mut ThreadCtx,
+    known: &Known<'_>,
+    opened: OpenedCommit,
+    at: (SequenceId, Nanos),
+    unit: &mut Unit,
+) -> Outcomes {
+    let Some(state) = ctx.mls.as_mut() else { return reject("group.not_a_member", "no longer a member") };
+    let after = match next_dictionary(&state.group.dictionary(), &commit::operations(&opened.app_data())) {
+        Ok(next) => next.after,
+        Err(error) => return reject(error.requirement(), &error.to_string()),
+    };
+    let staged = match mls::stage(&mut state.group, &mut state.provider, opened, &after) {
+        Ok(staged) => staged,
+        Err(OpenError::Unsupported(kind)) => return from_verdict(commit::kinds::in_commit(kind)),
+        Err(error) => return reject("RFC9420-12.4.2", &error.to_string()),
+    };
+    let facts = staged.facts();
+    match examine(&facts, known, at) {
+        Outcomes::Applied => {}
+        other => return other,
+    }
+    if let Err(error) = mls::merge(&mut state.group, &mut state.provider, staged) {
+        return Outcomes::Held("bug".into(), error.to_string());
+    }
+    applied(ctx, thread, known, &facts, at, unit);
+    Outcomes::Applied
+}
+
+/// The checks every commit passes before it is merged, whoever built it.
+fn examine(facts: &CommitFacts, known: &Known<'_>, at: (SequenceId, Nanos)) -> Outcomes {
+    let missing: Vec<_> = commit::references(facts)
+        .into_iter()
+        .filter(|reference| !known.identity.contains_key(reference))
+        .collect();
+    if !missing.is_empty() {
+        return Outcomes::Needs(missing);
+    }
+    from_verdict(commit::check(facts, at.0, known.identity, &known.me.version))
+}
+
+/// What follows from a merged commit.
+fn applied(
+    ctx: &mut GroupCtx,
+    thread: &mut ThreadCtx,
+    known: &Known<'_>,
+    facts: &CommitFacts,
+    at: (SequenceId, Nanos),
+    unit: &mut Unit,
+) {
+    let leavers = Default::default();
+    if let (Some(update), SenderFacts::Member(by)) =
+        (commit::transcript::of(facts, &leavers), &facts.committer)
+    {
+        let sender = (by.inbox.unwrap_or(known.me.inbox), by.installation);
+        let source = transcripts::Source { key: at.1.0.to_string(), sender, at };
+        transcripts::record(ctx, thread, &update, &source, unit);
+    }
+    if let Some(state) = &ctx.mls {
+        let (after, authenticator) = (state.group.facts(), state.group.authenticator());
+        let rolled_back_ends = facts.path_leaf.as_ref().is_some_and(|l| l.installation == known.me.installation);
+        let row = ctx.row_mut();
+        views::describe(row, &after, authenticator);
+        row.rolled_back &= !rolled_back_ends;
+    }
+    if !facts.leaves_after.iter().any(|leaf| leaf.installation == known.me.installation) {
+        removed(ctx, unit);
+    }
+    settle::rebuild_stale(ctx, unit);
+    unit.events.push(Event::GroupChanged { group: ctx.row.id, thread: ctx.row.thread() });
+}
+
+/// Own removal: history stays, every MLS row goes, nothing more is published.
+fn removed(ctx: &mut GroupCtx, unit: &mut Unit) {
+    ctx.row_mut().state = GroupState::Inactive;
+    ctx.drop_mls(unit);
+    let ended: Vec<u64> = ctx
+        .intents
+        .values()
+        .filter(|intent| !matches!(intent.operation, Operation::Send { .. }))
+        .map(|intent| intent.number)
+        .collect();
+    ended.into_iter().for_each(|number| ctx.end_intent(number, unit));
+}
+
+/// A standalone proposal: kept only after the checks of GMOD-019.
+pub fn proposal(
+    ctx: &mut GroupCtx,
+    known: &Known<'_>,
+    facts: &ProposalFacts,
+    pending: PendingProposal,
+) -> Outcomes {
+    let Some(state) = ctx.mls.as_mut() else { return reject("group.not_a_member", "no longer a member") };
+    match commit::standalone(facts, &state.group.facts(), &known.me.version) {
+        Verdict::Applied => {}
+        verdict => return from_verdict(verdict),
+    }
+    match mls::keep(&mut state.group, &mut state.provider, pending) {
+        Ok(()) => Outcomes::Applied,
+        Err(error) => Outcomes::Held("bug".into(), error.to_string()),
+    }
+}
