@@ -1,6 +1,6 @@
 //! Prost messages and the typed records made of them (envelopes, content, records).
 //!
-//! The generated types never leave this module; others speak in the records below. Decoding
+//! Others speak in the records below, not in the generated types. Decoding
 //! refuses what the schema refuses and tolerates unknown fields, as proto3 does. Encoding is
 //! canonical (fields by number, maps by key): ids are hashes of these bytes.
 //!
@@ -14,8 +14,9 @@ mod error;
 mod records;
 mod welcome;
 
+// `identity` reads and writes the update messages itself; nothing else may.
 #[allow(missing_docs, clippy::all)]
-mod proto {
+pub(crate) mod proto {
     include!(concat!(env!("OUT_DIR"), "/dovetail.rs"));
 }
 
