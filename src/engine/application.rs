@@ -9,7 +9,7 @@ use crate::engine::state::{GroupCtx, ThreadCtx};
 use crate::engine::unit::Unit;
 use crate::mls::facts::LeafFacts;
 use crate::store::rows::{ContentTypeView, MessageKind, MessageRow, MessageStatus};
-use crate::wire::{ContentType, EncodedContent, PlaintextEnvelope, message_id};
+use crate::wire::{ContentType, EncodedContent, PlaintextEnvelope, PlaintextV1, message_id};
 
 /// Stores the message at its place, or says why not.
 pub fn receive(
@@ -32,7 +32,7 @@ pub fn receive(
         return reject("PROC-011", "the sender's installation is no longer in the group");
     }
     let (content, key) = match PlaintextEnvelope::decode(plaintext) {
-        Ok(PlaintextEnvelope::V1 { content, idempotency_key }) => (content, idempotency_key),
+        Ok(PlaintextEnvelope::V1(PlaintextV1 { content, idempotency_key })) => (content, idempotency_key),
         // Device-sync payloads are consumed without becoming messages.
         Ok(_) => return Outcomes::Applied,
         Err(error) => return reject("PROC-011", &error.to_string()),

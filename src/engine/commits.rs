@@ -2,14 +2,15 @@
 //! (GMOD-016, GMOD-019, GMOD-021, GMOD-036).
 
 use crate::base::{Nanos, SequenceId};
-use crate::commit::{self, Verdict};
+use crate::commit::kinds::{Place, unsupported};
+use crate::commit::{self, Ground, Verdict, transcript};
 use crate::engine::event::Event;
 use crate::engine::receive::{Known, Outcomes, from_verdict, reject};
 use crate::engine::state::{GroupCtx, ThreadCtx};
 use crate::engine::unit::Unit;
 use crate::engine::{settle, transcripts, views};
-use crate::meta::update::next_dictionary;
-use crate::mls::facts::{CommitFacts, ProposalFacts, SenderFacts};
+use crate::meta::{MetaError, Op, next_dictionary};
+use crate::mls::facts::{AppDataOp, CommitFacts, ProposalFacts, SenderFacts};
 use crate::mls::{self, OpenError, OpenedCommit, PendingProposal};
 use crate::store::rows::{AttemptRow, GroupState, Operation};
 
@@ -33,14 +34,16 @@ pub fn own(
     match examine(&facts, known, at) {
         Outcomes::Applied => {}
         Outcomes::Rejected(code, reason) => {
-            mls::clear_pending(&mut state.group, &mut state.provider);
+            if let Err(error) = mls::clear_pending(&state.scratch, &mut state.group) {
+                return Outcomes::Held("storage".into(), error.to_string());
+            }
             ctx.end_attempt(attempt.hash, unit);
             ctx.end_intent(attempt.intent, unit);
             return Outcomes::Rejected(code, reason);
         }
         waiting => return waiting,
     }
-    if let Err(error) = mls::merge_pending(&mut state.group, &mut state.provider) {
+    if let Err(error) = mls::merge_pending(&state.scratch, &mut state.group) {
         return Outcomes::Held("bug".into(), error.to_string());
     }
     settle::committed(ctx, attempt, at.0, unit);
@@ -58,21 +61,21 @@ pub fn foreign(
     unit: &mut Unit,
 ) -> Outcomes {
     let Some(state) = ctx.mls.as_mut() else { return reject("group.not_a_member", "no longer a member") };
-    let after = match next_dictionary(&state.group.dictionary(), &commit::operations(&opened.app_data())) {
-        Ok(next) => next.after,
-        Err(error) => return reject(error.requirement(), &error.to_string()),
+    let after = match next_dictionary(&state.group.facts().dictionary, &operations(opened.app_data())) {
+        Ok((after, _)) => after,
+        Err(error) => return reject(requirement(&error), &error.to_string()),
     };
-    let staged = match mls::stage(&mut state.group, &mut state.provider, opened, &after) {
+    let staged = match mls::stage(&state.scratch, &state.group, opened, &after) {
         Ok(staged) => staged,
-        Err(OpenError::Unsupported(kind)) => return from_verdict(commit::kinds::in_commit(kind)),
+        Err(OpenError::Unsupported(kind)) => return from_verdict(unsupported(kind, Place::Commit)),
         Err(error) => return reject("RFC9420-12.4.2", &error.to_string()),
     };
-    let facts = staged.facts();
+    let facts = staged.facts().clone();
     match examine(&facts, known, at) {
         Outcomes::Applied => {}
         other => return other,
     }
-    if let Err(error) = mls::merge(&mut state.group, &mut state.provider, staged) {
+    if let Err(error) = mls::merge(&state.scratch, &mut state.group, staged) {
         return Outcomes::Held("bug".into(), error.to_string());
     }
     applied(ctx, thread, known, &facts, at, unit);
@@ -81,14 +84,12 @@ pub fn foreign(
 
 /// The checks every commit passes before it is merged, whoever built it.
 fn examine(facts: &CommitFacts, known: &Known<'_>, at: (SequenceId, Nanos)) -> Outcomes {
-    let missing: Vec<_> = commit::references(facts)
-        .into_iter()
-        .filter(|reference| !known.identity.contains_key(reference))
-        .collect();
+    let missing = known.identity.missing(&commit::needed(facts));
     if !missing.is_empty() {
         return Outcomes::Needs(missing);
     }
-    from_verdict(commit::check(facts, at.0, known.identity, &known.me.version))
+    let ground = Ground { position: at.0, states: known.identity, client: &known.me.version };
+    from_verdict(commit::judge(facts, &ground))
 }
 
 /// What follows from a merged commit.
@@ -100,9 +101,9 @@ fn applied(
     at: (SequenceId, Nanos),
     unit: &mut Unit,
 ) {
-    let leavers = Default::default();
-    if let (Some(update), SenderFacts::Member(by)) =
-        (commit::transcript::of(facts, &leavers), &facts.committer)
+    // Leave requests come with groups; nobody leaves a DM.
+    if let (Ok(Some(update)), SenderFacts::Member(by)) =
+        (transcript::of_commit(facts, &Default::default()), &facts.committer)
     {
         let sender = (by.inbox.unwrap_or(known.me.inbox), by.installation);
         let source = transcripts::Source { key: at.1.0.to_string(), sender, at };
@@ -135,6 +136,18 @@ fn removed(ctx: &mut GroupCtx, unit: &mut Unit) {
     ended.into_iter().for_each(|number| ctx.end_intent(number, unit));
 }
 
+fn operations(updates: &[(u16, AppDataOp)]) -> Vec<(u16, Op)> {
+    let op = |op: &AppDataOp| match op {
+        AppDataOp::Update(payload) => Op::Update(payload.clone()),
+        AppDataOp::Remove => Op::Remove,
+    };
+    updates.iter().map(|(component, update)| (*component, op(update))).collect()
+}
+
+fn requirement(error: &MetaError) -> &'static str {
+    error.id()
+}
+
 /// A standalone proposal: kept only after the checks of GMOD-019.
 pub fn proposal(
     ctx: &mut GroupCtx,
@@ -143,11 +156,11 @@ pub fn proposal(
     pending: PendingProposal,
 ) -> Outcomes {
     let Some(state) = ctx.mls.as_mut() else { return reject("group.not_a_member", "no longer a member") };
-    match commit::standalone(facts, &state.group.facts(), &known.me.version) {
+    match commit::judge_standalone(facts, &state.group.facts(), &known.me.version) {
         Verdict::Applied => {}
         verdict => return from_verdict(verdict),
     }
-    match mls::keep(&mut state.group, &mut state.provider, pending) {
+    match mls::keep_proposal(&state.scratch, &mut state.group, pending) {
         Ok(()) => Outcomes::Applied,
         Err(error) => Outcomes::Held("bug".into(), error.to_string()),
     }

@@ -7,10 +7,10 @@ use crate::engine::state::{GroupCtx, Me, MlsState, ThreadCtx};
 use crate::engine::unit::Unit;
 use crate::engine::{threads, views};
 use crate::error::Error;
-use crate::members::entry;
-use crate::meta::create::{NewGroup, dictionary};
-use crate::mls::{self, Provider};
-use crate::policy::presets::Preset;
+use crate::members::Entry;
+use crate::meta::{FIRST_FLOOR, NewConversation, Settings};
+use crate::mls::{self, Scratch};
+use crate::policy;
 use crate::store::rows::{GroupKind, GroupRow, GroupState, Operation, SettingsView};
 
 /// The dm id of the conversation with `peer`.
@@ -37,15 +37,16 @@ pub fn create_dm(
     unit: &mut Unit,
 ) -> Result<GroupCtx, Error> {
     let dm = dm_with(me, peer)?;
-    let dictionary = dictionary(&NewGroup {
+    let new = NewConversation {
         creator: me.inbox,
-        creator_entry: entry::encode_initial(),
-        preset: Preset::Dm { peer },
-        floor: crate::engine::FLOOR,
-    })
-    .map_err(Error::bug)?;
-    let mut provider = Provider::new();
-    let group = mls::create(&mut provider, &me.keys, me.inbox, id, dictionary).map_err(Error::bug)?;
+        creator_entry: &Entry::default().encode(),
+        floor: FIRST_FLOOR,
+        settings: &Settings::default(),
+        commit_log_signer: None,
+    };
+    let dictionary = policy::new_dm(&new, peer).map_err(Error::bug)?;
+    let scratch = Scratch::new();
+    let group = mls::create(&scratch, &me.keys, me.inbox, id, &dictionary).map_err(Error::bug)?;
 
     let now = unit.now;
     let mut row = GroupRow {
@@ -68,7 +69,7 @@ pub fn create_dm(
         last_intent: 0,
     };
     views::describe(&mut row, &group.facts(), group.authenticator());
-    let mut ctx = GroupCtx::fresh(row, 0, Some(MlsState { provider, group }), SequenceId::default());
+    let mut ctx = GroupCtx::fresh(row, 0, Some(MlsState { scratch, group }), SequenceId::default());
     ctx.add_intent(Operation::AddInboxes(vec![peer]), unit);
 
     let record = app_act(Entity::Conversation(id), State::Allowed, now);

@@ -27,8 +27,5 @@ pub mod transcripts;
 pub mod unit;
 pub mod views;
 
-/// The floor a new group is created with: the first version that supports the dictionary.
-pub const FLOOR: &str = "1.11.0-dev";
-
 /// The protocol version of this client, compared with a group's floor (GMOD-025).
 pub const PROTOCOL_VERSION: &str = "1.11.0";

@@ -8,21 +8,24 @@
 //! | Committed | publish the Welcomes it owes |
 //! | message not encrypted, no commit wanted | encrypt it |
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::base::{InboxId, InstallationId, MessageId, SequenceId, Topic};
-use crate::commit::plan::{self, Candidate};
+use crate::base::{InboxId, InstallationId, MessageId, SequenceId, Topic, sha256};
+use crate::commit::{self, Latest, PlanError};
 use crate::delivery::{Outgoing, Receipt};
 use crate::engine::event::Event;
 use crate::engine::state::{GroupCtx, Me};
 use crate::engine::unit::Unit;
 use crate::error::Error;
-use crate::meta::update::next_dictionary;
+use crate::members::States;
+use crate::meta::component::GROUP_MEMBERSHIP;
+use crate::meta::{Op, next_dictionary};
+use crate::mls::facts::AppDataOp;
 use crate::mls::{self, CommitPlan};
 use crate::store::rows::{
     AttemptRow, IntentRow, IntentState, MessageRow, MessageStatus, Operation, Outcome, OwedWelcome,
 };
-use crate::wire::{ClientEnvelope, WelcomeInput, WrapperAlgorithm};
+use crate::wire::{ClientEnvelope, WelcomeAlgorithm, WelcomeInput};
 
 /// Messages that leave in one request.
 const BATCH: usize = 50;
@@ -142,18 +145,24 @@ pub fn accepted(ctx: &mut GroupCtx, attempts: &[AttemptRow], receipts: &[Receipt
 /// A definite refusal: the commit is dropped and its intent given up, a message becomes failed.
 ///
 /// `rows` are the message rows of refused messages.
-pub fn refused(ctx: &mut GroupCtx, attempts: &[AttemptRow], rows: Vec<MessageRow>, unit: &mut Unit) {
+pub fn refused(
+    ctx: &mut GroupCtx,
+    attempts: &[AttemptRow],
+    rows: Vec<MessageRow>,
+    unit: &mut Unit,
+) -> Result<(), Error> {
     for attempt in attempts {
         ctx.end_attempt(attempt.hash, unit);
         if attempt.commit {
             if let Some(mls) = &mut ctx.mls {
-                mls::clear_pending(&mut mls.group, &mut mls.provider);
+                mls::clear_pending(&mls.scratch, &mut mls.group).map_err(Error::bug)?;
             }
         }
         ctx.end_intent(attempt.intent, unit);
     }
     rows.into_iter().for_each(|row| fail_message(row, "delivery.refused", unit));
     unit.changes.strict();
+    Ok(())
 }
 
 /// Marks a message as failed for good.
@@ -164,17 +173,29 @@ pub fn fail_message(mut row: MessageRow, code: &str, unit: &mut Unit) {
     unit.events.push(Event::MessageStatus { id, group, thread, status });
 }
 
-/// Identity states and key packages a commit is built from.
+/// A usable key package.
+pub struct Package {
+    /// The TLS KeyPackage.
+    pub bytes: Vec<u8>,
+    /// The HPKE key its Welcome is wrapped to.
+    pub init_key: Vec<u8>,
+}
+
+/// What a commit is built from, fetched before.
+#[derive(Default)]
 pub struct Material {
-    /// The newest resolved state of each inbox concerned: position and installations.
-    pub states: BTreeMap<InboxId, (SequenceId, std::collections::BTreeSet<InstallationId>)>,
-    /// States of present entries, at the positions they name.
-    pub before: crate::members::States,
-    /// Checked key packages, by installation.
-    pub packages: BTreeMap<InstallationId, Candidate>,
+    /// The latest identity update of each inbox concerned.
+    pub latest: BTreeMap<InboxId, SequenceId>,
+    /// The states at those, and at the present entries.
+    pub states: States,
+    /// Checked key packages.
+    pub packages: BTreeMap<InstallationId, Package>,
 }
 
 /// Builds the commit of `number` and stores it as an attempt (GMOD-006, GMOD-009).
+///
+/// # Errors
+/// `dm.unknown_inbox`, `dm.no_installation`: nobody can be added.
 pub fn build_commit(
     ctx: &mut GroupCtx,
     me: &Me,
@@ -186,44 +207,69 @@ pub fn build_commit(
         ctx.intents.get(&number).cloned().ok_or_else(|| Error::bug("building for an intent that is gone"))?;
     let mls = ctx.mls.as_mut().ok_or_else(|| Error::bug("an active group without MLS state"))?;
     let facts = mls.group.facts();
-    let add = match &intent.operation {
-        Operation::AddInboxes(inboxes) => inboxes.clone(),
-        _ => Vec::new(),
+    let add: BTreeSet<InboxId> = match &intent.operation {
+        Operation::AddInboxes(inboxes) => inboxes.iter().copied().collect(),
+        _ => BTreeSet::new(),
     };
-    let planned = plan::membership(&facts, me.inbox, &add, material).map_err(Error::bug)?;
-    let dictionary_after =
-        next_dictionary(&facts.dictionary, &planned.app_data).map_err(Error::bug)?.after;
+    let usable = material.packages.keys().copied().collect();
+    let wanted = Latest {
+        add: &add,
+        remove: &BTreeSet::new(),
+        latest: &material.latest,
+        states: &material.states,
+        usable: &usable,
+    };
+    let planned = commit::plan(&facts, (me.inbox, me.installation), &wanted).map_err(unplanned)?;
+    if !planned.unreachable.is_empty() {
+        return Err(Error::new("dm.no_installation", "the other inbox has no device that can be added now"));
+    }
+    let packages: Vec<(InstallationId, &Package)> = planned
+        .adds
+        .iter()
+        .filter_map(|(_, id)| material.packages.get(id).map(|package| (*id, package)))
+        .collect();
+    let writes: Vec<(u16, Vec<u8>)> =
+        planned.membership.into_iter().map(|delta| (GROUP_MEMBERSHIP, delta)).collect();
+    let ops: Vec<(u16, Op)> = writes.iter().map(|(id, delta)| (*id, Op::Update(delta.clone()))).collect();
+    let (dictionary_after, _) = next_dictionary(&facts.dictionary, &ops).map_err(Error::bug)?;
     let plan = CommitPlan {
-        adds: planned.adds.iter().map(|add| add.key_package.clone()).collect(),
-        removes: planned.removes.clone(),
-        app_data: planned.app_data_ops(),
+        adds: packages.iter().map(|(_, package)| package.bytes.clone()).collect(),
+        removes: planned.removes,
+        app_data: writes.into_iter().map(|(id, delta)| (id, AppDataOp::Update(delta))).collect(),
+        kept: Vec::new(),
         dictionary_after,
         force_self_update: true,
     };
-    let sealed = mls::commit(&mut mls.group, &mut mls.provider, &me.keys, plan).map_err(Error::bug)?;
-    let payload = ClientEnvelope::GroupMessage {
+    let sealed = mls::commit(&mls.scratch, &mut mls.group, &me.keys, plan).map_err(Error::bug)?;
+    let envelope = ClientEnvelope::GroupMessage {
         data: sealed.bytes,
         sender_hmac: Vec::new(),
         should_push: false,
-    }
-    .encode();
-    let hash = mls::sha256(&payload);
+    };
+    let payload = envelope.encode();
+    let hash = sha256(&payload);
     intent.welcome = sealed.welcome.map(|welcome| OwedWelcome {
         anchor: SequenceId::default(),
         welcome,
-        recipients: planned.adds.iter().map(|a| (a.installation, a.init_key.clone())).collect(),
+        recipients: packages.iter().map(|(id, package)| (*id, package.init_key.clone())).collect(),
     });
     intent.state = IntentState::Published(hash);
     intent.builds += 1;
     let (group, epoch, topic) = (ctx.row.id, facts.epoch, Topic::Group(ctx.row.id));
     ctx.put_intent(intent, unit);
-    let outcome = Outcome::Unknown;
-    ctx.put_attempt(
-        AttemptRow { hash, intent: number, group, topic, payload, epoch, commit: true, outcome },
-        unit,
-    );
+    let (commit, outcome) = (true, Outcome::Unknown);
+    ctx.put_attempt(AttemptRow { hash, intent: number, group, topic, payload, epoch, commit, outcome }, unit);
     unit.changes.strict();
     Ok(())
+}
+
+fn unplanned(error: PlanError) -> Error {
+    let code = match &error {
+        PlanError::UnknownInbox(_) => "dm.unknown_inbox",
+        PlanError::OwnInstallation => "group.not_a_member",
+        _ => return Error::bug(error),
+    };
+    Error::new(code, error.to_string())
 }
 
 /// The Welcomes an applied commit owes, one for each added installation (GMOD-018).
@@ -232,14 +278,14 @@ pub fn welcomes(intent: &IntentRow) -> Result<Vec<Outgoing>, Error> {
     owed.recipients
         .iter()
         .map(|(installation, init_key)| {
-            let (data, metadata) =
-                mls::wrap(&owed.welcome, owed.anchor.0, init_key).map_err(Error::bug)?;
+            let sealed =
+                mls::wrap_welcome(&owed.welcome, owed.anchor.0, init_key).map_err(Error::bug)?;
             let input = WelcomeInput::V1 {
-                installation_key: installation.0.to_vec(),
-                data,
+                installation_key: installation.0,
+                data: sealed.data,
                 hpke_public_key: init_key.clone(),
-                algorithm: WrapperAlgorithm::Curve25519,
-                metadata,
+                algorithm: WelcomeAlgorithm::Curve25519,
+                metadata: sealed.metadata,
             };
             let payload = ClientEnvelope::Welcome(input).encode();
             Ok(Outgoing { topic: Topic::Welcome(installation.0), payload, identifiers: Vec::new() })

@@ -9,7 +9,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::{MessageId, SequenceId};
-use crate::commit::{self, Verdict};
+use crate::base::Version;
+use crate::commit::Verdict;
+use crate::commit::kinds::{Place, unsupported};
 use crate::delivery::Incoming;
 use crate::engine::state::{GroupCtx, Me, ThreadCtx};
 use crate::engine::unit::Unit;
@@ -118,8 +120,8 @@ fn judge(
     if frame.group_id != ctx.row.id {
         return reject("PROC-011", "names another group");
     }
-    if let Some(floor) = commit::floor::blocks(&ctx.row.settings.floor, &known.me.version) {
-        return Outcomes::Held("floor".into(), floor);
+    if let Some(floor) = above(&ctx.row.settings.floor, &known.me.version) {
+        return paused(&floor);
     }
     if let Some(attempt) = ctx.attempts.get(&envelope.hash).cloned() {
         return own(ctx, thread, known, &attempt, envelope, unit);
@@ -168,23 +170,23 @@ fn open(
     unit: &mut Unit,
 ) -> Outcomes {
     let Some(state) = ctx.mls.as_mut() else { return reject("group.not_a_member", "no longer a member") };
-    let savepoint = state.provider.savepoint();
+    let savepoint = state.scratch.savepoint();
     let at = (envelope.sequence_id, envelope.server_ns);
-    let outcome = match mls::open(&mut state.group, &mut state.provider, data) {
+    let outcome = match mls::open(&state.scratch, &mut state.group, data) {
         Ok(Opened::Application { sender, plaintext, .. }) => {
             application::receive(ctx, thread, known, (&sender, &plaintext), at, unit)
         }
         Ok(Opened::Proposal(facts, pending)) => commits::proposal(ctx, known, &facts, pending),
         Ok(Opened::Commit(opened)) => commits::foreign(ctx, thread, known, opened, at, unit),
         Err(error) => {
-            restore(ctx, savepoint, false);
+            restore(ctx, &savepoint, false);
             return refused(ctx, error, (epoch, frame_is_application(data)), unit);
         }
     };
     match &outcome {
         Outcomes::Applied | Outcomes::Repeated => {}
-        Outcomes::Rejected(..) => restore(ctx, savepoint, true),
-        Outcomes::Held(..) | Outcomes::Needs(_) | Outcomes::NeedsMessage(_) => restore(ctx, savepoint, false),
+        Outcomes::Rejected(..) => restore(ctx, &savepoint, true),
+        Outcomes::Held(..) | Outcomes::Needs(_) | Outcomes::NeedsMessage(_) => restore(ctx, &savepoint, false),
     }
     outcome
 }
@@ -210,7 +212,9 @@ fn refused(
             reject("PROC-011", "in our name, without an attempt of this database")
         }
         OpenError::SecretReuse => Outcomes::Repeated,
-        OpenError::Unsupported(kind) => from_verdict(commit::kinds::in_commit(kind)),
+        OpenError::Unsupported(kind) => from_verdict(unsupported(kind, Place::Commit)),
+        OpenError::BoundedLifetime => reject("lifetime", "an added key package expires"),
+        OpenError::Scratch(error) => Outcomes::Held("storage".into(), error.to_string()),
         OpenError::WrongEpoch { .. } if epoch < ctx.row.epoch && !application => {
             reject("PROC-011", "a handshake message of a past epoch")
         }
@@ -220,16 +224,16 @@ fn refused(
 }
 
 /// Goes back to `savepoint`; `ratchet` keeps the message secrets as they advanced.
-pub(super) fn restore(ctx: &mut GroupCtx, savepoint: mls::Savepoint, ratchet: bool) {
+fn restore(ctx: &mut GroupCtx, savepoint: &mls::Savepoint, ratchet: bool) {
     let id = ctx.row.id;
     let Some(state) = ctx.mls.as_mut() else { return };
     if ratchet {
-        state.provider.restore_keeping_ratchet(savepoint);
+        state.scratch.restore_keeping_ratchet(savepoint);
     } else {
-        state.provider.restore(savepoint);
+        state.scratch.restore(savepoint);
     }
     // The group object may be ahead of the rows: read it again.
-    if let Some(group) = mls::Group::load(&state.provider, id) {
+    if let Ok(Some(group)) = mls::Group::load(&state.scratch, id) {
         state.group = group;
     }
 }
@@ -240,8 +244,18 @@ pub(super) fn from_verdict(verdict: Verdict) -> Outcomes {
         Verdict::Applied => Outcomes::Applied,
         Verdict::Rejected { id, reason } => Outcomes::Rejected(id.to_owned(), reason),
         Verdict::Held { code, reason } => Outcomes::Held(code.to_owned(), reason),
-        Verdict::Paused { reason } => Outcomes::Held("floor".into(), reason),
+        Verdict::Paused { floor } => paused(&floor),
     }
+}
+
+/// The floor, when it is above `client`; a malformed one never pauses (GMOD-025, GMOD-027).
+pub(super) fn above(floor: &str, client: &Version) -> Option<String> {
+    floor.parse::<Version>().ok().filter(|version| version > client).map(|version| version.to_string())
+}
+
+pub(super) fn paused(floor: &str) -> Outcomes {
+    let detail = format!("the group requires version {floor} or later; update the app");
+    Outcomes::Held("floor".into(), detail)
 }
 
 pub(super) fn reject(code: &str, reason: &str) -> Outcomes {

@@ -1,7 +1,7 @@
 //! From an app's content to a durable message, encrypted where the group is ready for it
 //! (SEND-002, SEND-006, GMOD-025, GMOD-035).
 
-use crate::base::{MessageId, Nanos, SequenceId, Topic};
+use crate::base::{MessageId, Nanos, SequenceId, Topic, sha256};
 use crate::engine::event::Event;
 use crate::engine::state::{GroupCtx, Me, ThreadCtx};
 use crate::engine::unit::Unit;
@@ -11,7 +11,7 @@ use crate::store::rows::{
     AttemptRow, ContentTypeView, GroupState, IntentState, MessageKind, MessageRow, MessageStatus, Operation,
     Outcome,
 };
-use crate::wire::{ClientEnvelope, EncodedContent, PlaintextEnvelope, is_transcript_type, message_id};
+use crate::wire::{ClientEnvelope, EncodedContent, PlaintextV1, message_id};
 
 /// Greatest size of an EncodedContent an app may send: it must fit, padded and framed, into one
 /// envelope of 1 MiB.
@@ -42,7 +42,7 @@ pub fn accept(bytes: Vec<u8>, key: String) -> Result<Outbound, Error> {
     }
     let content = EncodedContent::decode(&bytes)
         .map_err(|_| Error::new("input.value", "the content is not an EncodedContent with a content type"))?;
-    if is_transcript_type(&content.content_type) {
+    if content.content_type.is_transcript_type() {
         return Err(Error::new(
             "content.reserved_type",
             "membership-change transcripts are written by the client itself and are never sent",
@@ -104,6 +104,7 @@ pub fn send(
 
 /// True when a message can be encrypted now.
 pub fn ready(ctx: &GroupCtx) -> bool {
+    // Kept proposals stop messages in MLS; the commit that ends them is wanted at once.
     ctx.is_active() && ctx.row.hold.is_none() && !ctx.row.rolled_back && !ctx.commit_wanted()
 }
 
@@ -121,12 +122,12 @@ pub fn encrypt(
     let Operation::Send { key, .. } = &intent.operation else {
         return Err(Error::bug("encrypting for an intent that sends nothing"));
     };
-    let plaintext = PlaintextEnvelope::V1 { content: content.to_vec(), idempotency_key: key.clone() }.encode();
+    let plaintext = PlaintextV1 { content: content.to_vec(), idempotency_key: key.clone() }.encode();
     let mls = ctx.mls.as_mut().ok_or_else(|| Error::bug("an active group without MLS state"))?;
-    let data = mls::message(&mut mls.group, &mut mls.provider, &me.keys, &plaintext).map_err(Error::bug)?;
+    let data = mls::message(&mls.scratch, &mut mls.group, &me.keys, &plaintext).map_err(Error::bug)?;
     let payload =
         ClientEnvelope::GroupMessage { data, sender_hmac: Vec::new(), should_push: true }.encode();
-    let hash = mls::sha256(&payload);
+    let hash = sha256(&payload);
     let (group, epoch) = (ctx.row.id, ctx.row.epoch);
     intent.state = IntentState::Published(hash);
     intent.builds += 1;

@@ -9,7 +9,8 @@ use crate::base::{GroupId, SequenceId, ThreadId, Topic, Version};
 use crate::base::{InboxId, InstallationId};
 use crate::consent::{Record, State, state_of};
 use crate::engine::unit::Unit;
-use crate::mls::{Group, InstallationKeys, Provider};
+use crate::error::Error;
+use crate::mls::{Group, InstallationKeys, Scratch};
 use crate::store::Table;
 use crate::store::rows::{
     AttemptRow, GroupRow, GroupState, IntentRow, IntentState, MlsPageRow, Operation, PositionRow, Row, ThreadRow, TranscriptRow,
@@ -29,8 +30,8 @@ pub struct Me {
 
 /// The MLS side of a group: its state on an in-memory scratch.
 pub struct MlsState {
-    /// The scratch and the crypto beside it.
-    pub provider: Provider,
+    /// Its rows.
+    pub scratch: Scratch,
     /// The group.
     pub group: Group,
 }
@@ -153,9 +154,12 @@ impl GroupCtx {
     }
 
     /// Puts what changed into the unit: MLS pages, position, and the row under its revision.
-    pub fn flush(&mut self, unit: &mut Unit) {
+    ///
+    /// # Errors
+    /// `bug.internal` when MLS state does not encode.
+    pub fn flush(&mut self, unit: &mut Unit) -> Result<(), Error> {
         if let Some(mls) = &mut self.mls {
-            for page in mls.provider.take_page_changes(self.row.id) {
+            for page in mls.scratch.take_changes().map_err(Error::bug)?.pages {
                 self.row_changed = true;
                 let mut row = MlsPageRow { group: self.row.id, part: page.part, page: page.page, bytes: vec![] };
                 match page.bytes {
@@ -176,6 +180,7 @@ impl GroupCtx {
             self.revision += 1;
         }
         (self.row_changed, self.position_changed) = (false, false);
+        Ok(())
     }
 
     /// Drops the MLS state of a group we are no longer in, rows and all.

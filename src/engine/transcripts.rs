@@ -1,14 +1,13 @@
 //! Membership-change messages: records this client writes from what it validated
 //! (GMOD-034, DMS-011). They are never content a member sent.
 
-use crate::base::{InboxId, InstallationId, Nanos, SequenceId};
+use crate::base::{InboxId, InstallationId, Nanos, SequenceId, sha256};
 use crate::dm::repeats;
 use crate::engine::event::Event;
 use crate::engine::state::{GroupCtx, ThreadCtx};
 use crate::engine::unit::Unit;
-use crate::mls::sha256;
 use crate::store::rows::{ContentTypeView, MessageKind, MessageRow, MessageStatus, TranscriptRow};
-use crate::wire::{ContentType, EncodedContent, GroupUpdated, message_id};
+use crate::wire::{ContentType, EncodedContent, GroupUpdated, content_type, message_id};
 
 /// Where a transcript comes from.
 pub struct Source {
@@ -29,7 +28,7 @@ pub fn record(
     unit: &mut Unit,
 ) {
     let payload = update.encode();
-    let adds = !update.added_inboxes.is_empty();
+    let adds = !update.added.is_empty();
     if ctx.row.dm.is_some() && adds {
         let shown = thread.transcripts.iter().filter_map(|row| GroupUpdated::decode(&row.payload).ok());
         let shown: Vec<_> = shown.collect();
@@ -37,7 +36,7 @@ pub fn record(
             return;
         }
     }
-    let content = EncodedContent::group_updated(payload.clone()).encode();
+    let content = EncodedContent::group_updated(update).encode();
     let id = message_id(ctx.row.id, &source.key, &content);
     if ctx.row.dm.is_some() && adds {
         let hash = sha256(&payload);
@@ -45,7 +44,7 @@ pub fn record(
         unit.changes.put(&row);
         thread.transcripts.push(row);
     }
-    let ContentType { authority, type_id, major, minor } = ContentType::group_updated();
+    let ContentType { authority, type_id, major, minor } = ContentType::xmtp(content_type::GROUP_UPDATED, 1, 0);
     let (sender_inbox, sender_installation) = source.sender;
     let (sequence_id, sent_ns) = source.at;
     let row = MessageRow {

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::base::{InboxId, InstallationId, SequenceId};
-use crate::members::entry;
+
+use crate::base::{InboxId, InstallationId};
+use crate::members::Members;
 use crate::meta::Dictionary;
 use crate::mls::facts::GroupFacts;
 use crate::store::rows::{GroupRow, MemberView, SettingsView};
@@ -23,29 +24,32 @@ fn members(facts: &GroupFacts) -> Vec<MemberView> {
             leaves.entry(inbox).or_default().push(leaf.installation);
         }
     }
-    entry::read_all(&facts.dictionary)
+    Members::read(&facts.dictionary)
         .unwrap_or_default()
+        .0
         .into_iter()
         .map(|(inbox, entry)| MemberView {
             inbox,
             installations: leaves.remove(&inbox).unwrap_or_default(),
-            sequence_id: SequenceId(entry.sequence_id),
-            failed: entry.failed,
+            sequence_id: entry.sequence_id,
+            failed: entry.failed.into_iter().collect(),
         })
         .collect()
 }
 
 fn settings(facts: &GroupFacts) -> SettingsView {
     let dictionary = Dictionary::new(&facts.dictionary);
+    // A component that cannot be read shows as absent: the group goes on.
+    let disappearing = dictionary.disappearing().unwrap_or_default();
     SettingsView {
-        name: dictionary.name(),
-        description: dictionary.description(),
-        image_url: dictionary.image_url(),
-        app_data: dictionary.app_data(),
-        disappear_from_ns: dictionary.disappear_from_ns(),
-        disappear_in_ns: dictionary.disappear_in_ns(),
-        floor: dictionary.floor().unwrap_or_default(),
-        admins: dictionary.admins().unwrap_or_default(),
-        super_admins: dictionary.super_admins().unwrap_or_default(),
+        name: dictionary.name().unwrap_or_default().to_owned(),
+        description: dictionary.description().unwrap_or_default().to_owned(),
+        image_url: dictionary.image_url().unwrap_or_default().to_owned(),
+        app_data: dictionary.app_data().unwrap_or_default().to_owned(),
+        disappear_from_ns: disappearing.from_ns,
+        disappear_in_ns: disappearing.in_ns,
+        floor: dictionary.floor_text().unwrap_or_default().to_owned(),
+        admins: dictionary.admins().unwrap_or_default().into_iter().collect(),
+        super_admins: dictionary.super_admins().unwrap_or_default().into_iter().collect(),
     }
 }
