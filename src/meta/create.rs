@@ -1,7 +1,7 @@
 //! The dictionary a new group is born with (META-018).
 //!
-//! The registry is handed in, because policies are not decided here; `policy` offers one call per
-//! kind of conversation that fills it in. The floor of a new group is the first version that
+//! The registry is handed in, because policies are not decided here: create groups through
+//! `policy`, which has one call per kind of conversation and fills it in. The floor of a new group is the first version that
 //! supports the dictionary (GMOD section 5).
 
 use std::collections::BTreeMap;
@@ -42,10 +42,6 @@ pub struct NewConversation<'a> {
     pub creator: InboxId,
     /// The creator's membership entry (sequence id 0), encoded.
     pub creator_entry: &'a [u8],
-    /// The other inbox of a DM; `None` for a group.
-    pub dm_peer: Option<InboxId>,
-    /// The registry component, encoded.
-    pub registry: &'a [u8],
     /// The floor, normally [`FIRST_FLOOR`].
     pub floor: &'a str,
     /// Optional values.
@@ -70,19 +66,23 @@ pub enum CreateError {
     },
 }
 
-/// The epoch-0 dictionary.
+/// The epoch-0 dictionary with this registry: of a DM with `dm_peer`, or of a group.
 ///
 /// A group starts with its creator as the only super admin and without admins (PERM-002); a DM
 /// starts with both lists empty and its pair recorded (DMS-002).
-pub fn new_dictionary(new: &NewConversation<'_>) -> Result<Components, CreateError> {
-    let (kind, super_admins) = match new.dm_peer {
+pub fn new_dictionary(
+    new: &NewConversation<'_>,
+    dm_peer: Option<InboxId>,
+    registry: Vec<u8>,
+) -> Result<Components, CreateError> {
+    let (kind, super_admins) = match dm_peer {
         Some(peer) if peer == new.creator => return Err(CreateError::SameInbox),
         Some(_) => (ConversationType::Dm, encode_inbox_set([])),
         None => (ConversationType::Group, encode_inbox_set([&new.creator])),
     };
     let membership = BTreeMap::from([(new.creator, new.creator_entry.to_vec())]);
     let mut components = BTreeMap::from([
-        (COMPONENT_REGISTRY, new.registry.to_vec()),
+        (COMPONENT_REGISTRY, registry),
         (SUPER_ADMIN_LIST, super_admins),
         (ADMIN_LIST, encode_inbox_set([])),
         (GROUP_MEMBERSHIP, encode_inbox_map(&membership)),
@@ -90,7 +90,7 @@ pub fn new_dictionary(new: &NewConversation<'_>) -> Result<Components, CreateErr
         (CONVERSATION_TYPE, kind.to_bytes().to_vec()),
         (CREATOR_INBOX_ID, inbox_bytes(&new.creator).to_vec()),
     ]);
-    let pair = new.dm_peer.map(|peer| encode_inbox_set([&new.creator, &peer]));
+    let pair = dm_peer.map(|peer| encode_inbox_set([&new.creator, &peer]));
     components.extend(pair.map(|pair| (DM_MEMBERS, pair)));
     components.extend(new.commit_log_signer.map(|key| (COMMIT_LOG_SIGNER, key.to_vec())));
     components.extend(optional_components(new.settings));
@@ -127,15 +127,14 @@ mod tests {
     const PEER: InboxId = InboxId([2; 32]);
 
     fn create(dm_peer: Option<InboxId>, settings: &Settings) -> Result<Components, CreateError> {
-        new_dictionary(&NewConversation {
+        let new = NewConversation {
             creator: OWN,
             creator_entry: &[0x0a, 0],
-            dm_peer,
-            registry: &encode_registry([]),
             floor: FIRST_FLOOR,
             settings,
             commit_log_signer: None,
-        })
+        };
+        new_dictionary(&new, dm_peer, encode_registry([]))
     }
 
     #[test]

@@ -39,16 +39,14 @@ pub fn group() -> Components {
         (APP_UNKNOWN, entry(77, Base::Allow)),
     ];
     let registry = encode_registry(rows.iter().map(|(id, entry)| (*id, entry)));
-    new_dictionary(&NewConversation {
+    let new = NewConversation {
         creator: inbox(1),
         creator_entry: &[1],
-        dm_peer: None,
-        registry: &registry,
         floor: FIRST_FLOOR,
         settings: &Settings { name: Some("old".into()), ..Settings::default() },
         commit_log_signer: None,
-    })
-    .unwrap()
+    };
+    new_dictionary(&new, None, registry).unwrap()
 }
 
 pub fn set(component: u16, value: impl Into<Vec<u8>>) -> (u16, Op) {
