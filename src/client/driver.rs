@@ -7,7 +7,6 @@ use crate::client::Inner;
 use crate::engine::state::{GroupCtx, ThreadCtx};
 use crate::engine::unit::Unit;
 use crate::error::Error;
-use crate::mls::Provider;
 use crate::store::StoreError;
 use crate::store::rows::CountersRow;
 
@@ -23,7 +22,7 @@ pub struct Cache {
     pub(super) counters: Option<(CountersRow, u64)>,
     pub(super) groups: BTreeMap<GroupId, GroupCtx>,
     pub(super) threads: BTreeMap<ThreadId, ThreadCtx>,
-    pub(super) globals: Option<Provider>,
+    pub(super) globals: Option<Vec<(Vec<u8>, Vec<u8>)>>,
 }
 
 impl Cache {

@@ -6,7 +6,7 @@ use crate::client::driver::{Cache, Step};
 use crate::consent::{Entity, Record as ConsentRecord};
 use crate::engine::state::{GroupCtx, MlsState, ThreadCtx};
 use crate::error::Error;
-use crate::mls::{self, Provider};
+use crate::mls::{self, Scratch};
 use crate::store::rows::{
     AttemptRow, ConsentRow, CountersRow, EnvelopeRow, GroupRow, GroupState, IntentRow, MessageRow, MlsGlobalRow,
     MlsPageRow, PositionRow, Row, ThreadRow, TranscriptRow,
@@ -82,13 +82,18 @@ impl Step<'_> {
     }
 
     /// A scratch with this installation's key packages.
-    pub async fn globals(&mut self) -> Result<Provider, Error> {
-        if let Some(provider) = &self.cache.globals {
-            return Ok(provider.clone());
-        }
-        let provider = load_globals(&*self.inner.store).await?;
-        self.cache.globals = Some(provider.clone());
-        Ok(provider)
+    pub async fn globals(&mut self) -> Result<Scratch, Error> {
+        let rows = match &self.cache.globals {
+            Some(rows) => rows.clone(),
+            None => {
+                let rows = load_globals(&*self.inner.store).await?;
+                self.cache.globals = Some(rows.clone());
+                rows
+            }
+        };
+        let mut scratch = Scratch::new();
+        scratch.load_globals(rows);
+        Ok(scratch)
     }
 }
 
@@ -123,10 +128,12 @@ async fn load_group(store: &dyn Store, group: GroupId) -> Result<Option<GroupCtx
 }
 
 fn load_mls(group: GroupId, pages: Vec<MlsPageRow>) -> Result<Option<MlsState>, StoreError> {
-    let mut provider = Provider::new();
-    let pages = pages.into_iter().map(|row| (row.part, row.page, row.bytes)).collect();
-    provider.load_pages(group, pages).map_err(|error| StoreError::Corrupt(error.to_string()))?;
-    Ok(mls::Group::load(&provider, group).map(|group| MlsState { provider, group }))
+    let corrupt = |error: mls::ScratchError| StoreError::Corrupt(error.to_string());
+    let mut scratch = Scratch::new();
+    let pages = pages.into_iter().map(|row| (row.part, row.page, row.bytes));
+    scratch.load(group, pages).map_err(corrupt)?;
+    let group = mls::Group::load(&scratch, group).map_err(corrupt)?;
+    Ok(group.map(|group| MlsState { scratch, group }))
 }
 
 async fn load_thread(store: &dyn Store, id: ThreadId) -> Result<ThreadCtx, StoreError> {
@@ -148,11 +155,8 @@ async fn load_thread(store: &dyn Store, id: ThreadId) -> Result<ThreadCtx, Store
     Ok(ThreadCtx { id, row, revision: record.map_or(0, |record| record.revision), consents, transcripts })
 }
 
-pub(super) async fn load_globals(store: &dyn Store) -> Result<Provider, StoreError> {
+async fn load_globals(store: &dyn Store) -> Result<Vec<(Vec<u8>, Vec<u8>)>, StoreError> {
     let answer = store.read(vec![Read::prefix(Table::Mls, MlsGlobalRow::PREFIX)]).await?;
-    let mut provider = Provider::new();
-    for row in rows::<MlsGlobalRow>(answer.first().map_or(&[], Vec::as_slice))? {
-        provider.load_global(row.id, row.bytes);
-    }
-    Ok(provider)
+    let rows = rows::<MlsGlobalRow>(answer.first().map_or(&[], Vec::as_slice))?;
+    Ok(rows.into_iter().map(|row| (row.id, row.bytes)).collect())
 }

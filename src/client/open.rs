@@ -9,7 +9,7 @@ use futures::future::LocalBoxFuture;
 use crate::base::{InboxId, SharedPlatform, Topic};
 use crate::client::identity::Logs;
 use crate::client::{Client, Inner, driver, events, load, send};
-use crate::delivery::{Delivery, Outgoing};
+use crate::delivery::{Checked, Delivery, Outgoing};
 use crate::engine::PROTOCOL_VERSION;
 use crate::engine::state::Me;
 use crate::error::Error;
@@ -44,6 +44,7 @@ impl Client {
     /// account's inbox has to be looked up and cannot; `store.*`.
     pub async fn open(options: OpenOptions) -> Result<Self, Error> {
         let OpenOptions { store, delivery, platform, identifier, nonce } = options;
+        let delivery: Rc<dyn Delivery> = Rc::new(Checked::new(delivery));
         let identity = Logs::new(store.clone(), delivery.clone());
         let row = match stored(&*store).await? {
             Some(row) => row,
@@ -126,10 +127,10 @@ impl Inner {
         let now = self.platform.now();
         let package = self
             .step(async |step| {
-                let mut provider = step.globals().await?;
-                let package =
-                    mls::make(&mut provider, &self.me.keys, self.me.inbox, now).map_err(Error::bug)?;
-                for change in provider.take_changes().map_err(Error::bug)?.globals {
+                let mut scratch = step.globals().await?;
+                let package = mls::make_key_package(&scratch, &self.me.keys, self.me.inbox, now);
+                let package = package.map_err(Error::bug)?.bytes;
+                for change in scratch.take_changes().map_err(Error::bug)?.globals {
                     let row = MlsGlobalRow { id: change.id, bytes: change.bytes.unwrap_or_default(), retire_ns: None };
                     step.unit.changes.put(&row);
                 }
@@ -150,8 +151,7 @@ impl Inner {
                 identifiers: vec![identifier.lookup_key()],
             },
         ];
-        let receipts = self.delivery.publish(batch).await?;
-        crate::delivery::admit::receipts(2, &receipts)?;
+        self.delivery.publish(batch).await?;
         let state = self.identity.newest(self.me.inbox).await?;
         if !state.is_some_and(|(_, state)| state.has_installation(self.me.installation)) {
             return Err(Error::new("identity.invalid", "the identity update was not accepted; try again"));

@@ -97,7 +97,6 @@ impl Inner {
         let answer = self.delivery.publish(publish::request(&attempts)).await;
         match answer {
             Ok(receipts) => {
-                crate::delivery::admit::receipts(attempts.len(), &receipts)?;
                 self.fresh.borrow_mut().retain(|hash| !attempts.iter().any(|a| a.hash == *hash));
                 self.step(async |step| {
                     let Some(mut ctx) = step.take_group(group).await? else { return Ok(()) };
@@ -221,7 +220,6 @@ impl Inner {
         if !batch.is_empty() {
             let count = batch.len();
             let receipts = self.delivery.publish(batch).await?;
-            crate::delivery::admit::receipts(count, &receipts)?;
         }
         self.step(async |step| {
             let Some(mut ctx) = step.take_group(group).await? else { return Ok(()) };

@@ -5,10 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::{GroupId, InboxId, InstallationId, Topic};
 use crate::client::Inner;
-use crate::delivery::admit;
-use crate::engine::publish::Material;
+use crate::engine::publish::{Material, Package};
 use crate::error::Error;
-use crate::members::references;
+use crate::members::{Members, Reference, Resolution, references};
 use crate::mls;
 use crate::store::rows::Operation;
 use crate::wire::ClientEnvelope;
@@ -29,42 +28,47 @@ impl Inner {
             })
             .await?;
         let Some((operation, facts)) = asked else { return Ok(None) };
-        let mut inboxes = BTreeSet::from([self.me.inbox]);
-        if let Operation::AddInboxes(added) = operation {
-            inboxes.extend(added);
-        }
-        let members = crate::members::Members::read(&facts.dictionary).map_err(Error::bug)?;
-        let before = self.identity.resolve(&references::of_join(&members)).await?;
-        let mut states = BTreeMap::new();
-        for inbox in inboxes {
+        let members = Members::read(&facts.dictionary).map_err(Error::bug)?;
+        let mut material = Material {
+            states: self.identity.resolve(&references::of_join(&members)).await?,
+            ..Material::default()
+        };
+        let Operation::AddInboxes(added) = operation else { return Ok(Some(material)) };
+        let mut wanted = BTreeSet::new();
+        for inbox in added.into_iter().chain([self.me.inbox]) {
             let (at, state) = self.identity.newest(inbox).await?.ok_or_else(|| unknown_inbox(inbox))?;
-            states.insert(inbox, (at, state.installations()));
+            let installations = state.installations();
+            wanted.extend(installations.iter().copied());
+            material.latest.insert(inbox, at);
+            material
+                .states
+                .insert(Reference { inbox, sequence_id: at }, Resolution::Installations(installations));
         }
-        let present: BTreeSet<InstallationId> = facts.leaves.iter().map(|leaf| leaf.installation).collect();
-        let wanted = states.values().flat_map(|(_, all)| all.iter().copied()).filter(|id| !present.contains(id));
-        let packages = self.key_packages(wanted.collect()).await?;
-        Ok(Some(Material { states, before, packages }))
+        for leaf in &facts.leaves {
+            wanted.remove(&leaf.installation);
+        }
+        material.packages = self.key_packages(wanted.into_iter().collect()).await?;
+        Ok(Some(material))
     }
 
     /// The newest usable key package of each installation; one without is left out.
     async fn key_packages(
         &self,
         installations: Vec<InstallationId>,
-    ) -> Result<BTreeMap<InstallationId, mls::KeyPackageFacts>, Error> {
+    ) -> Result<BTreeMap<InstallationId, Package>, Error> {
         if installations.is_empty() {
             return Ok(BTreeMap::new());
         }
         let topics: Vec<Topic> = installations.iter().map(|id| Topic::KeyPackage(*id)).collect();
         let answers = self.delivery.newest(topics.clone()).await?;
-        admit::newest(&topics, &answers)?;
-        let now = self.platform.now();
+        let (now, scratch) = (self.platform.now(), mls::Scratch::new());
         let mut packages = BTreeMap::new();
         for (installation, envelope) in installations.into_iter().zip(answers) {
             let Some(envelope) = envelope else { continue };
             let Ok(ClientEnvelope::KeyPackage(bytes)) = ClientEnvelope::decode(&envelope.payload) else { continue };
-            match mls::check(&bytes, now) {
+            match mls::check_key_package(&scratch, &bytes, now) {
                 Ok(facts) if facts.installation == installation => {
-                    packages.insert(installation, facts);
+                    packages.insert(installation, Package { bytes, init_key: facts.init_key });
                 }
                 // Unusable: the plan lists the installation as failed.
                 Ok(_) | Err(_) => {}

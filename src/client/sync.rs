@@ -9,7 +9,7 @@ use futures::channel::mpsc;
 use crate::base::{GroupId, SequenceId, Topic};
 use crate::client::process::{Processed, position};
 use crate::client::{Client, Inner, load};
-use crate::delivery::{Incoming, Subscription, admit};
+use crate::delivery::{Incoming, Subscription};
 use crate::error::Error;
 use crate::store::rows::{GroupRow, GroupState, IntentRow, PositionRow};
 use crate::store::{Read, Table};
@@ -181,7 +181,6 @@ impl Inner {
             .collect();
         for chunk in topics.chunks(TOPICS) {
             let answer = self.delivery.query(chunk.to_vec(), PAGE).await?;
-            admit::query(chunk, PAGE, &answer)?;
             let mut news: BTreeMap<GroupId, Vec<Incoming>> = BTreeMap::new();
             for envelope in answer {
                 if let Topic::Group(group) = envelope.topic {
@@ -223,7 +222,6 @@ impl Inner {
             let Some(from) = self.position_of(group).await? else { return Ok(total) };
             let asked = [(Topic::Group(group), from)];
             let answer = self.delivery.query(asked.to_vec(), PAGE).await?;
-            admit::query(&asked, PAGE, &answer)?;
             let full = answer.len() >= PAGE as usize;
             let done = self.process(group, &answer).await?;
             total.rejected += done.rejected;

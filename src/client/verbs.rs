@@ -22,8 +22,8 @@ impl Client {
         if !self.is_registered() {
             return Err(Error::new("client.not_registered", "register this installation first: call register()"));
         }
-        let mut id = [0; 16];
-        self.0.platform.random(&mut id);
+        let mut chance = [0; 48];
+        self.0.platform.random(&mut chance);
         let group = self
             .0
             .step(async |step| {
@@ -32,7 +32,7 @@ impl Client {
                     step.keep_thread(thread);
                     return Ok(winner);
                 }
-                let ctx = create::create_dm(&self.0.me, peer, GroupId(id), &mut thread, &mut step.unit)?;
+                let ctx = create::create_dm(&self.0.me, peer, &chance, &mut thread, &mut step.unit)?;
                 let group = ctx.row.id;
                 step.keep_group(ctx);
                 step.keep_thread(thread);

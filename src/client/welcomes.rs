@@ -5,7 +5,7 @@ use std::rc::Rc;
 use crate::base::{GroupId, Nanos, Topic};
 use crate::client::Inner;
 use crate::client::driver::Step;
-use crate::delivery::{Incoming, admit};
+use crate::delivery::Incoming;
 use crate::engine::join;
 use crate::engine::receive::{Outcomes, record_rejection};
 use crate::error::Error;
@@ -32,7 +32,6 @@ impl Inner {
             let from = self.welcome_position(topic).await?;
             let asked = [(topic, from.processed)];
             let answer = self.delivery.query(asked.to_vec(), PAGE).await?;
-            admit::query(&asked, PAGE, &answer)?;
             for envelope in &answer {
                 joined.extend(self.welcome(envelope, None).await?);
             }
@@ -86,11 +85,11 @@ impl Inner {
         kept: Option<&EnvelopeRow>,
         identity: &States,
     ) -> Result<Result<Option<GroupId>, std::collections::BTreeSet<crate::members::Reference>>, Error> {
-        let provider = step.globals().await?;
-        let outcome = match join::open(provider, envelope) {
+        let scratch = step.globals().await?;
+        let outcome = match join::open(scratch, envelope) {
             Err(outcome) => outcome,
             Ok(opened) => {
-                let missing = identity.missing(&join::references(&opened.facts));
+                let missing = identity.missing(&join::needed(&opened.facts));
                 if !missing.is_empty() {
                     return Ok(Err(missing));
                 }

@@ -145,7 +145,13 @@ fn operations(updates: &[(u16, AppDataOp)]) -> Vec<(u16, Op)> {
 }
 
 fn requirement(error: &MetaError) -> &'static str {
-    error.id()
+    match error {
+        MetaError::UpdateAndRemove(_) | MetaError::RemovedTwice(_) | MetaError::RemoveAbsent(_) => "GMOD-030",
+        MetaError::Reserved(_) => "META-003",
+        MetaError::Immutable(_) => "META-004",
+        MetaError::Registry(_) | MetaError::RegistryRemoved => "META-015",
+        _ => "META-010",
+    }
 }
 
 /// A standalone proposal: kept only after the checks of GMOD-019.

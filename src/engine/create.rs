@@ -28,21 +28,26 @@ pub fn reusable(thread: &ThreadCtx) -> Option<GroupId> {
     row.groups.iter().any(|group| !group.restored).then_some(row.winner)
 }
 
-/// Creates a DM with `peer` under a random `id`; adding the peer is its first intent.
+/// Creates a DM with `peer`; `chance` is random: the group id (GMOD-037) and the commit-log key,
+/// which a DM can never gain later. Adding the peer is its first intent.
 pub fn create_dm(
     me: &Me,
     peer: InboxId,
-    id: GroupId,
+    chance: &[u8; 48],
     thread: &mut ThreadCtx,
     unit: &mut Unit,
 ) -> Result<GroupCtx, Error> {
     let dm = dm_with(me, peer)?;
+    let (mut id, mut signer) = ([0; 16], [0; 32]);
+    id.copy_from_slice(&chance[..16]);
+    signer.copy_from_slice(&chance[16..]);
+    let id = GroupId(id);
     let new = NewConversation {
         creator: me.inbox,
         creator_entry: &Entry::default().encode(),
         floor: FIRST_FLOOR,
         settings: &Settings::default(),
-        commit_log_signer: None,
+        commit_log_signer: Some(&signer),
     };
     let dictionary = policy::new_dm(&new, peer).map_err(Error::bug)?;
     let scratch = Scratch::new();

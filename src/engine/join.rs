@@ -1,26 +1,29 @@
 //! A Welcome: inspected whole before anything is written
 //! (JOIN, DMS-003, DMS-008, DMS-010, DMS-015, CONS-022 to CONS-025).
 
-use crate::base::{GroupId, InboxId, Nanos, SequenceId, ThreadId};
+use std::collections::BTreeSet;
+
+use crate::base::{DmId, GroupId, Nanos, SequenceId, ThreadId};
+use crate::commit::transcript;
 use crate::consent::{Entity, Join, start};
 use crate::delivery::Incoming;
 use crate::dm::admission;
 use crate::engine::event::Event;
-use crate::engine::receive::Outcomes;
+use crate::engine::receive::{Outcomes, above, paused};
 use crate::engine::state::{GroupCtx, Me, MlsState, ThreadCtx};
 use crate::engine::unit::Unit;
 use crate::engine::{threads, transcripts, views};
-use crate::members::{self, Reference, States, references};
+use crate::members::{self, JoinError, Members, Reference, States, references};
 use crate::meta::{ConversationType, Dictionary};
 use crate::mls::facts::JoinFacts;
-use crate::mls::{self, PendingJoin, Provider, WelcomeError};
+use crate::mls::{self, PendingJoin, Scratch, SealedWelcome, WelcomeError};
 use crate::store::rows::{GroupKind, GroupRow, GroupState, SettingsView};
-use crate::wire::{ClientEnvelope, GroupUpdated, WelcomeInput};
+use crate::wire::{ClientEnvelope, WelcomeInput};
 
 /// A Welcome opened on a scratch, not joined.
 pub struct OpenedJoin {
     /// The scratch it was opened on.
-    pub provider: Provider,
+    pub scratch: Scratch,
     /// The pending join.
     pub pending: PendingJoin,
     /// What it describes.
@@ -36,15 +39,14 @@ impl OpenedJoin {
     /// The thread it belongs to: its dm id when it is a DM with a readable pair.
     pub fn thread(&self) -> ThreadId {
         let dictionary = Dictionary::new(&self.facts.group.dictionary);
-        match (dictionary.conversation_type(), dictionary.dm_id()) {
-            (Ok(ConversationType::Dm), Ok(dm)) => ThreadId::Dm(dm),
-            _ => ThreadId::Group(self.group()),
-        }
+        let pair = dictionary.dm_pair().ok().flatten();
+        let dm = pair.and_then(|[a, b]| DmId::of(a, b));
+        dm.map_or(ThreadId::Group(self.group()), ThreadId::Dm)
     }
 }
 
 /// Opens an envelope of the Welcome topic with the key packages of `globals`.
-pub fn open(mut provider: Provider, envelope: &Incoming) -> Result<OpenedJoin, Outcomes> {
+pub fn open(scratch: Scratch, envelope: &Incoming) -> Result<OpenedJoin, Outcomes> {
     let reject = |reason: &str| Outcomes::Rejected("JOIN".into(), reason.to_owned());
     let input = match ClientEnvelope::decode(&envelope.payload) {
         Ok(ClientEnvelope::Welcome(input)) => input,
@@ -54,14 +56,14 @@ pub fn open(mut provider: Provider, envelope: &Incoming) -> Result<OpenedJoin, O
     let WelcomeInput::V1 { data, metadata, hpke_public_key, .. } = input else {
         return Err(Outcomes::Held("welcome.pointer".into(), "Welcome pointers are not supported yet".into()));
     };
-    let opened = mls::unwrap(&provider, &data, &metadata, &hpke_public_key)
-        .and_then(|(welcome, cursor)| mls::inspect(&mut provider, &welcome, cursor));
+    let opened = mls::unwrap_welcome(&scratch, &SealedWelcome { data, metadata }, &hpke_public_key)
+        .and_then(|(welcome, cursor)| mls::inspect(&scratch, &welcome, cursor));
     match opened {
         Ok(pending) => {
             let facts = pending.facts().clone();
-            Ok(OpenedJoin { provider, pending, facts })
+            Ok(OpenedJoin { scratch, pending, facts })
         }
-        Err(WelcomeError::UnknownKeyPackage) => Err(Outcomes::Held(
+        Err(WelcomeError::NoKey) => Err(Outcomes::Held(
             "welcome.unknown_key_package".into(),
             "made for a key package this device does not hold".into(),
         )),
@@ -70,8 +72,9 @@ pub fn open(mut provider: Provider, envelope: &Incoming) -> Result<OpenedJoin, O
 }
 
 /// The identity states the Welcome's membership names.
-pub fn references(facts: &JoinFacts) -> Vec<(InboxId, SequenceId)> {
-    members::join_references(facts)
+pub fn needed(facts: &JoinFacts) -> BTreeSet<Reference> {
+    // A membership that cannot be read needs nothing: the Welcome is refused.
+    Members::read(&facts.group.dictionary).map(|members| references::of_join(&members)).unwrap_or_default()
 }
 
 /// Checks the Welcome and joins: the new group with its thread, consent and transcript in `unit`.
@@ -91,12 +94,13 @@ pub fn settle(
     }
     let kind = admit(me, &opened.facts, existing, identity, envelope)?;
     let reject = |reason: String| Outcomes::Rejected("JOIN-060".into(), reason);
-    let OpenedJoin { mut provider, pending, facts } = opened;
+    let OpenedJoin { scratch, pending, facts } = opened;
     let (anchor, adder) = (SequenceId(facts.anchor), facts.adder.clone());
     let adder_inbox = adder.inbox.ok_or_else(|| reject("the adder's credential names no inbox".into()))?;
     let dictionary = Dictionary::new(&facts.group.dictionary);
     let creator = dictionary.creator().map_err(|error| reject(error.to_string()))?;
-    let group = mls::join(&mut provider, pending, existing.is_some())
+    let group = pending
+        .join(&scratch, existing.is_some())
         .map_err(|error| Outcomes::Rejected("JOIN".into(), error.to_string()))?;
 
     let mut row = GroupRow {
@@ -129,15 +133,11 @@ pub fn settle(
             &crate::store::rows::MlsPageRow::group_prefix(row.id),
         );
     }
-    let ctx = GroupCtx::fresh(row, revision, Some(MlsState { provider, group }), anchor);
+    let ctx = GroupCtx::fresh(row, revision, Some(MlsState { scratch, group }), anchor);
     consent(me, &ctx, thread, envelope.server_ns, unit);
     let duplicate = thread.row.is_some();
     threads::refresh(thread, &ctx.row, unit);
-    let update = GroupUpdated {
-        initiated_by_inbox_id: adder_inbox.to_string(),
-        added_inboxes: vec![me.inbox.to_string()],
-        ..GroupUpdated::default()
-    };
+    let update = transcript::of_join(adder_inbox, me.inbox);
     let source = transcripts::Source {
         key: format!("{}_welcome_added", envelope.server_ns.0),
         sender: (adder_inbox, adder.installation),
@@ -158,9 +158,6 @@ fn admit(
     envelope: &Incoming,
 ) -> Result<GroupKind, Outcomes> {
     let reject = |id: &str, reason: String| Outcomes::Rejected(id.to_owned(), reason);
-    if facts.anchor >= envelope.sequence_id.0 || (facts.anchor == 0) != (facts.group.epoch == 0) {
-        return Err(reject("JOIN-037", "the anchor does not lie before the Welcome".into()));
-    }
     let dictionary = Dictionary::new(&facts.group.dictionary);
     let kind = match dictionary.conversation_type() {
         Ok(ConversationType::Dm) => GroupKind::Dm,
@@ -173,8 +170,12 @@ fn admit(
         // Device sync is not part of this version: a sync group is left alone, not refused.
         return Err(Outcomes::Held("welcome.sync".into(), "sync groups are not supported yet".into()));
     }
-    members::check_join(facts, me.inbox, me.installation, envelope.sequence_id, identity)
-        .map_err(|error| reject("JOIN-060", error.to_string()))?;
+    members::check_join(facts, me.inbox, me.installation, envelope.sequence_id, identity).map_err(|error| {
+        match error {
+            JoinError::Needed(reference) => Outcomes::Needs(BTreeSet::from([reference])),
+            refused => reject(refused.id(), refused.to_string()),
+        }
+    })?;
     if kind == GroupKind::Dm {
         admission::check(facts, me.inbox).map_err(|error| reject("DMS-003", error.to_string()))?;
     }
@@ -182,9 +183,8 @@ fn admit(
         admission::check_activation(row.dm, row.kind == GroupKind::Dm, facts)
             .map_err(|error| reject("DMS-015", error.to_string()))?;
     }
-    let floor = dictionary.floor().unwrap_or_default();
-    match crate::commit::floor::blocks(&floor, &me.version) {
-        Some(detail) => Err(Outcomes::Held("floor".into(), detail)),
+    match above(dictionary.floor_text().unwrap_or_default(), &me.version) {
+        Some(floor) => Err(paused(&floor)),
         None => Ok(kind),
     }
 }
