@@ -3,16 +3,26 @@
 //! A delivery service keeps one ordered log a topic, gives each envelope a sequence id that rises
 //! across all topics and its own time, publishes a batch whole or not at all, and answers a batch
 //! it has already stored (same topic, same bytes) with the receipts of the first time.
-//! [`admit`] checks what it answers before anything is believed.
+//! [`admit`] checks what it answers before anything is believed; [`CheckedDelivery`] does so for
+//! every call.
 
 pub mod admit;
+mod checked;
+mod lies;
+mod log;
 pub mod memory;
+mod wakes;
+
+#[cfg(test)]
+mod tests;
 
 use std::rc::Rc;
 
 use futures::future::LocalBoxFuture;
 
 use crate::base::{InboxId, Nanos, SequenceId, Topic};
+
+pub use checked::CheckedDelivery;
 
 /// An envelope to publish.
 #[derive(Clone, Debug, PartialEq, Eq)]
