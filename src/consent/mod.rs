@@ -6,9 +6,11 @@
 mod filter;
 mod merge;
 mod record;
+mod save;
 mod start;
 
 pub use filter::Filter;
 pub use merge::{app_act, greatest, merge, sending};
 pub use record::{Entity, Record, State, state_of};
+pub use save::{Unusable, usable};
 pub use start::{Join, start};
