@@ -113,6 +113,9 @@ impl Inner {
                 threads: Vec::new(),
             };
             let value = decide(&mut step).await?;
+            for group in &mut step.groups {
+                group.flush(&mut step.unit)?;
+            }
             match self.commit(step).await {
                 Ok(events) => {
                     drop(cache);
@@ -134,10 +137,7 @@ impl Inner {
     }
 
     async fn commit(&self, step: Step<'_>) -> Result<Vec<crate::engine::event::Event>, StoreError> {
-        let Step { cache, mut unit, mut groups, threads, .. } = step;
-        for group in &mut groups {
-            group.flush(&mut unit);
-        }
+        let Step { cache, unit, groups, threads, .. } = step;
         let (changes, events, counters) = unit.finish();
         if !changes.is_empty() {
             self.store.apply(changes).await?;

@@ -9,7 +9,7 @@ use futures::future::LocalBoxFuture;
 use crate::base::{InboxId, SharedPlatform, Topic};
 use crate::client::identity::Logs;
 use crate::client::{Client, Inner, driver, events, load, send};
-use crate::delivery::{Checked, Delivery, Outgoing};
+use crate::delivery::{CheckedDelivery, Delivery, Outgoing};
 use crate::engine::PROTOCOL_VERSION;
 use crate::engine::state::Me;
 use crate::error::Error;
@@ -44,7 +44,7 @@ impl Client {
     /// account's inbox has to be looked up and cannot; `store.*`.
     pub async fn open(options: OpenOptions) -> Result<Self, Error> {
         let OpenOptions { store, delivery, platform, identifier, nonce } = options;
-        let delivery: Rc<dyn Delivery> = Rc::new(Checked::new(delivery));
+        let delivery: Rc<dyn Delivery> = Rc::new(CheckedDelivery::new(delivery));
         let identity = Logs::new(store.clone(), delivery.clone());
         let row = match stored(&*store).await? {
             Some(row) => row,
@@ -209,7 +209,7 @@ async fn create(
 fn refused(error: IdentityError) -> Error {
     let code = match &error {
         IdentityError::TooManyInstallations => "identity.limit",
-        IdentityError::NotAWalletSignature | IdentityError::WrongAccount(_) => "client.signature",
+        IdentityError::NotAWalletSignature(_) | IdentityError::WrongAccount(_) => "client.signature",
         _ => "identity.invalid",
     };
     Error::new(code, error.to_string())

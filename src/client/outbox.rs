@@ -139,7 +139,7 @@ impl Inner {
             let Some(mut ctx) = step.take_group(group).await? else { return Ok(()) };
             let ids = message_of(&ctx, attempt.intent);
             let rows = self.message_rows(&ids).await?.into_iter().flatten().collect();
-            publish::refused(&mut ctx, std::slice::from_ref(&attempt), rows, &mut step.unit);
+            publish::refused(&mut ctx, std::slice::from_ref(&attempt), rows, &mut step.unit)?;
             let (group, thread) = (ctx.row.id, ctx.row.thread());
             step.unit.events.push(Event::GroupChanged { group, thread });
             step.keep_group(ctx);
@@ -218,8 +218,7 @@ impl Inner {
         let Some(intent) = owed else { return Ok(()) };
         let batch = publish::welcomes(&intent)?;
         if !batch.is_empty() {
-            let count = batch.len();
-            let receipts = self.delivery.publish(batch).await?;
+            self.delivery.publish(batch).await?;
         }
         self.step(async |step| {
             let Some(mut ctx) = step.take_group(group).await? else { return Ok(()) };

@@ -30,13 +30,6 @@ pub struct Queue {
     draining: Cell<bool>,
 }
 
-impl Queue {
-    /// True when no message waits for its commit.
-    pub fn is_idle(&self) -> bool {
-        !self.draining.get()
-    }
-}
-
 impl Client {
     /// Sends an EncodedContent in a conversation, named by any of its groups.
     ///

@@ -7,7 +7,7 @@ use crate::base::{DmId, GroupId, Nanos, SequenceId, ThreadId};
 use crate::commit::transcript;
 use crate::consent::{Entity, Join, start};
 use crate::delivery::Incoming;
-use crate::dm::admission;
+use crate::dm::{Admitted, AdmissionError, admit as admit_kind, check_activation};
 use crate::engine::event::Event;
 use crate::engine::receive::{Outcomes, above, paused};
 use crate::engine::state::{GroupCtx, Me, MlsState, ThreadCtx};
@@ -158,31 +158,28 @@ fn admit(
     envelope: &Incoming,
 ) -> Result<GroupKind, Outcomes> {
     let reject = |id: &str, reason: String| Outcomes::Rejected(id.to_owned(), reason);
-    let dictionary = Dictionary::new(&facts.group.dictionary);
-    let kind = match dictionary.conversation_type() {
-        Ok(ConversationType::Dm) => GroupKind::Dm,
-        Ok(ConversationType::Group) => GroupKind::Group,
-        Ok(ConversationType::Sync) => GroupKind::Sync,
-        Ok(_) => return Err(reject("JOIN-060", "a kind of conversation this version does not know".into())),
-        Err(error) => return Err(reject("META-019", error.to_string())),
+    let refused = |error: AdmissionError| reject(error.id(), error.to_string());
+    let (kind, dm) = match admit_kind(facts, me.inbox).map_err(refused)? {
+        Admitted::Dm(dm) => (GroupKind::Dm, Some(dm)),
+        Admitted::Other(ConversationType::Group) => (GroupKind::Group, None),
+        Admitted::Other(ConversationType::Sync) => {
+            // Device sync is not part of this version: a sync group is left alone, not refused.
+            return Err(Outcomes::Held("welcome.sync".into(), "sync groups are not supported yet".into()));
+        }
+        Admitted::Other(_) => {
+            return Err(reject("JOIN-060", "a kind of conversation this version does not know".into()));
+        }
     };
-    if kind == GroupKind::Sync {
-        // Device sync is not part of this version: a sync group is left alone, not refused.
-        return Err(Outcomes::Held("welcome.sync".into(), "sync groups are not supported yet".into()));
-    }
-    members::check_join(facts, me.inbox, me.installation, envelope.sequence_id, identity).map_err(|error| {
+    members::check_join(facts, (me.inbox, me.installation), envelope.sequence_id, identity).map_err(|error| {
         match error {
             JoinError::Needed(reference) => Outcomes::Needs(BTreeSet::from([reference])),
             refused => reject(refused.id(), refused.to_string()),
         }
     })?;
-    if kind == GroupKind::Dm {
-        admission::check(facts, me.inbox).map_err(|error| reject("DMS-003", error.to_string()))?;
-    }
     if let Some((row, _)) = existing.filter(|(row, _)| row.state == GroupState::Restored) {
-        admission::check_activation(row.dm, row.kind == GroupKind::Dm, facts)
-            .map_err(|error| reject("DMS-015", error.to_string()))?;
+        check_activation(row.dm, dm).map_err(refused)?;
     }
+    let dictionary = Dictionary::new(&facts.group.dictionary);
     match above(dictionary.floor_text().unwrap_or_default(), &me.version) {
         Some(floor) => Err(paused(&floor)),
         None => Ok(kind),

@@ -2,7 +2,8 @@
 //! (DMS-007, DMS-013).
 
 use crate::consent::state_of;
-use crate::dm::{Candidate, winner};
+use crate::dm::Candidate;
+use crate::dm::thread::{Folded, fold};
 use crate::engine::state::ThreadCtx;
 use crate::engine::unit::Unit;
 use crate::store::Table;
@@ -39,10 +40,10 @@ fn rewrite(
     unit: &mut Unit,
 ) {
     let old = thread.row.take();
-    let new = select(&groups).map(|best| {
-        let (chosen, sort) = (best.group, best.last_message_ns.unwrap_or(best.created_ns));
-        let consent = state_of(thread.consents.get(&chosen));
-        ThreadRow { id: thread.id, kind, groups, winner: chosen, consent, sort }
+    let candidates: Vec<Candidate> = groups.iter().map(candidate).collect();
+    let new = fold(&candidates).map(|Folded { winner, sort }| {
+        let consent = state_of(thread.consents.get(&winner));
+        ThreadRow { id: thread.id, kind, groups, winner, consent, sort }
     });
     if old == new {
         // The revision guards the records of the set too, so it moves even when the row does not.
@@ -74,13 +75,9 @@ fn rewrite(
     thread.row = new;
 }
 
-fn select(groups: &[ThreadGroup]) -> Option<&ThreadGroup> {
-    let candidates: Vec<Candidate> = groups
-        .iter()
-        .map(|g| Candidate { group: g.group, restored: g.restored, last_message_ns: g.last_message_ns })
-        .collect();
-    let chosen = winner(&candidates)?.group;
-    groups.iter().find(|entry| entry.group == chosen)
+fn candidate(entry: &ThreadGroup) -> Candidate {
+    let ThreadGroup { group, restored, last_message_ns, created_ns } = *entry;
+    Candidate { group, restored, last_message_ns, created_ns }
 }
 
 fn line(row: &ThreadRow) -> ListingRow {

@@ -2,7 +2,7 @@
 //! (GMOD-034, DMS-011). They are never content a member sent.
 
 use crate::base::{InboxId, InstallationId, Nanos, SequenceId, sha256};
-use crate::dm::repeats;
+use crate::dm::thread::repeats;
 use crate::engine::event::Event;
 use crate::engine::state::{GroupCtx, ThreadCtx};
 use crate::engine::unit::Unit;
@@ -32,7 +32,7 @@ pub fn record(
     if ctx.row.dm.is_some() && adds {
         let shown = thread.transcripts.iter().filter_map(|row| GroupUpdated::decode(&row.payload).ok());
         let shown: Vec<_> = shown.collect();
-        if repeats(update, shown.iter()) {
+        if repeats(update, adds, shown.iter()) {
             return;
         }
     }

@@ -43,6 +43,11 @@ impl States {
         self.0.insert(reference, resolution);
     }
 
+    /// Adds everything another set resolved.
+    pub fn extend(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
     /// The installations at a sequence id. At 0 there is no state and so there are none.
     pub fn installations(
         &self,
