@@ -148,8 +148,7 @@ fn growing_and_shrinking_keeps_every_prediction_of_the_tree() {
         plan.adds = packages.iter().map(|package| package.bytes.clone()).collect();
         let victims = if round % 2 == 1 { 2 } else { 1 };
         let leaving = all.split_off(all.len() - victims);
-        plan.removes =
-            leaving.iter().map(|party| party.group().own_leaf().unwrap().index).collect();
+        plan.removes = leaving.iter().map(|party| party.group().own_leaf().unwrap().index).collect();
         gone.extend(leaving);
         let sealed = all[0].commit(plan);
         all[0].read_back();

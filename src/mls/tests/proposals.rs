@@ -139,9 +139,8 @@ fn a_commit_is_applied_whatever_clock_its_receivers_have() {
         all[0].read_back();
         let facts = all[1].receive(&sealed.bytes);
         assert_eq!(all[2].receive(&sealed.bytes), facts);
-        let unbounded = |p: &facts::ProposalFacts| {
-            matches!(p.kind, ProposalKind::Add { bounded_lifetime: false, .. })
-        };
+        let unbounded =
+            |p: &facts::ProposalFacts| matches!(p.kind, ProposalKind::Add { bounded_lifetime: false, .. });
         assert!(facts.proposals.iter().all(unbounded));
         let welcome = sealed.welcome.unwrap();
         for (party, package) in [&mut inline, &mut referenced].into_iter().zip(&packages) {
@@ -170,8 +169,7 @@ fn an_update_shows_the_leaf_it_wants() {
     assert_eq!(facts.kind, ProposalKind::Update { leaf: wanted.clone() });
     assert_eq!(facts.proposer, SenderFacts::Member(all[1].leaf(1)));
     let kept = all[0].group().kept_proposals().into_iter().map(|(id, _)| id).collect();
-    let sealed =
-        all[0].commit(CommitPlan { kept, dictionary_after: dictionary(), ..CommitPlan::default() });
+    let sealed = all[0].commit(CommitPlan { kept, dictionary_after: dictionary(), ..CommitPlan::default() });
     all[0].read_back();
     let facts = all[1].receive(&sealed.bytes);
     assert_eq!(facts.leaves_after[1], wanted);
