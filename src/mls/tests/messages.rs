@@ -1,3 +1,5 @@
+//! Application messages: both ways, late, lost, padded, and how little of a group they move.
+
 use super::*;
 
 #[test]
@@ -111,8 +113,8 @@ fn a_message_moves_few_pages_of_a_group_of_fifty() {
     let total = all[1].scratch.pages(GROUP).unwrap().len();
     let Ok(Opened::Application { .. }) = open(&all[1].scratch, &mut group, &sent) else { panic!() };
     let changes = all[1].scratch.take_changes().unwrap();
-    assert!(total > 12, "{total} pages");
-    assert!(changes.pages.len() <= 2, "{} pages", changes.pages.len());
+    assert!(changes.pages.len() <= 2, "{} of {total} pages", changes.pages.len());
+    assert!(changes.pages.len() * 4 < total, "{} of {total} pages", changes.pages.len());
     assert!(changes.pages.iter().all(|page| page.part == 0));
     assert_eq!(all[1].scratch.encodings, 1);
 }

@@ -1,3 +1,5 @@
+//! How failures are sorted, outsiders, unencrypted frames, key packages that cannot be added.
+
 use openmls::framing::errors::{MessageDecryptionError, SecretTreeError};
 use openmls::prelude::tls_codec::{Deserialize as _, Serialize as _};
 use openmls::prelude::{
