@@ -7,13 +7,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::{InboxId, InstallationId, SequenceId};
-use crate::meta::delta::MapMutation;
-use crate::meta::tls_map::{Key, decode_inbox_map, encode_inbox_map};
+use crate::meta::MapMutation;
+use crate::meta::component::GROUP_MEMBERSHIP;
+use crate::meta::{Key, decode_inbox_map, encode_inbox_map};
 use crate::mls::facts::RawDictionary;
 use crate::wire::MembershipEntry;
-
-/// Component id of the membership component (META section 2).
-pub const GROUP_MEMBERSHIP: u16 = 0x8003;
 
 /// What is wrong with a membership component or with a change of it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -13,7 +13,7 @@ mod states;
 
 pub use account::{JoinError, check_join, unaccounted};
 pub use diff::{Expected, expected, failed};
-pub use entry::{Entry, GROUP_MEMBERSHIP, Members, MembersError, check_succession};
+pub use entry::{Entry, Members, MembersError, check_succession};
 pub use states::{Reference, Resolution, States, Unresolved};
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::meta::delta::{apply_map_delta, decode_map_delta, encode_map_delta};
-use crate::meta::tls_map::{Key, KeyKind, decode_map, encode_inbox_map};
+use crate::meta::{Key, KeyKind, decode_map, encode_inbox_map};
+use crate::meta::{apply_map_delta, decode_map_delta, encode_map_delta};
 
 const COMMIT: SequenceId = SequenceId(100);
 

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::base::{GroupId, InboxId, InstallationId, SequenceId};
+use crate::meta::component::GROUP_MEMBERSHIP;
 use crate::mls::facts::{GroupFacts, JoinFacts, LeafFacts, RawDictionary};
 
 pub(crate) fn inbox(n: u8) -> InboxId {
