@@ -1,0 +1,82 @@
+// What the classes of one client share: the wasm client, its life, the codecs.
+
+import type { CodecRegistry } from "./content/codec.js";
+import type { Life } from "./crash.js";
+import { DovetailError } from "./errors.js";
+import type { RawClient, RawEvent, RawFilter } from "./raw.js";
+import type { StreamFunction } from "./streams.js";
+
+/** @internal */
+export class Core {
+  readonly inboxId: string;
+  readonly installationId: string;
+  readonly codecs: CodecRegistry;
+  #raw: RawClient;
+  #life: Life;
+  #closing: Promise<void> | undefined;
+
+  constructor(raw: RawClient, life: Life, codecs: CodecRegistry) {
+    this.#raw = raw;
+    // Read once: they stay readable when the wasm side no longer answers.
+    this.inboxId = raw.inboxId;
+    this.installationId = raw.installationId;
+    this.codecs = codecs;
+    this.#life = life;
+  }
+
+  /** Runs a call; it always settles, and rejects with a DovetailError. */
+  async call<T>(run: (raw: RawClient) => Promise<T>): Promise<T> {
+    if (this.#closing) throw new DovetailError("client.closed", "the client is closed; create it again");
+    return this.#life.run(() => run(this.#raw));
+  }
+
+  close(): Promise<void> {
+    return (this.#closing ??= this.#life.run(() => this.#raw.close()));
+  }
+
+  /**
+   * A stream function over a subscription: `pick` takes what it wants of an event.
+   *
+   * @param before Runs first; what goes wrong there is left to the next sync.
+   */
+  source<T>(
+    filter: RawFilter,
+    before: ((raw: RawClient) => Promise<void>) | undefined,
+    pick: (event: RawEvent) => T | undefined,
+    onLag?: (missed: number) => void,
+  ): StreamFunction<T> {
+    return async (callback, _onFail, onClose) => {
+      if (before) await this.call(before).catch(() => {});
+      const listener = (event: RawEvent) => {
+        // What an app's callback throws must not reach the wasm side.
+        try {
+          if (event.type === "closed") onClose();
+          else if (event.type === "lagged") onLag?.(event.missed);
+          else callback(null, pick(event));
+        } catch (error) {
+          report(error);
+        }
+      };
+      const subscription = await this.call((raw) => raw.subscribe(filter, listener));
+      const unwatch = this.#life.watch((error) => {
+        try {
+          callback(error, undefined);
+        } catch (thrown) {
+          report(thrown);
+        } finally {
+          onClose();
+        }
+      });
+      return () => {
+        unwatch();
+        if (!this.#life.over) subscription.end();
+      };
+    };
+  }
+}
+
+/** Tells the page of an error that no caller is waiting for. */
+function report(error: unknown): void {
+  if (typeof reportError === "function") reportError(error);
+  else console.error(error);
+}
