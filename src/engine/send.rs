@@ -11,7 +11,7 @@ use crate::store::rows::{
     AttemptRow, ContentTypeView, GroupState, IntentState, MessageKind, MessageRow, MessageStatus, Operation,
     Outcome,
 };
-use crate::wire::{ClientEnvelope, EncodedContent, PlaintextV1, message_id};
+use crate::wire::{ClientEnvelope, EncodedContent, PlaintextV1, content_type, message_id};
 
 /// Greatest size of an EncodedContent an app may send: it must fit, padded and framed, into one
 /// envelope of 1 MiB.
@@ -31,7 +31,8 @@ pub struct Outbound {
 /// Reads an app's EncodedContent.
 ///
 /// # Errors
-/// `input.value` when it does not decode, `message.too_large`, `content.reserved_type` (GMOD-035).
+/// `input.value` when it does not decode, `message.empty`, `message.too_large`,
+/// `content.reserved_type` (GMOD-035).
 pub fn accept(bytes: Vec<u8>, key: String) -> Result<Outbound, Error> {
     if bytes.len() > MAX_CONTENT {
         let size = bytes.len();
@@ -51,6 +52,10 @@ pub fn accept(bytes: Vec<u8>, key: String) -> Result<Outbound, Error> {
         ));
     }
     let t = content.content_type;
+    if t.authority == content_type::AUTHORITY && t.type_id == content_type::TEXT && content.content.is_empty()
+    {
+        return Err(Error::new("message.empty", "the text is empty; there is nothing to send"));
+    }
     let content_type =
         ContentTypeView { authority: t.authority, type_id: t.type_id, major: t.major, minor: t.minor };
     Ok(Outbound { bytes, content_type, key })
@@ -95,8 +100,10 @@ pub fn send(
     let row = own_row(ctx, me, outbound, at);
     let id = row.id;
     unit.changes.insert(&row);
+    // Earlier messages that still wait to be encrypted leave first.
+    let first = ctx.intents.values().all(|intent| intent.state != IntentState::ToPublish);
     let number = ctx.add_intent(Operation::Send { message: id, key: outbound.key.clone() }, unit);
-    if ready(ctx) {
+    if first && ready(ctx) {
         encrypt(ctx, me, number, &outbound.bytes, unit)?;
     }
     unit.events.push(Event::Message { row: Box::new(row), consent: thread.state() });
@@ -106,8 +113,9 @@ pub fn send(
 
 /// True when a message can be encrypted now.
 pub fn ready(ctx: &GroupCtx) -> bool {
-    // Kept proposals stop messages in MLS; the commit that ends them is wanted at once.
-    ctx.is_active() && ctx.row.hold.is_none() && !ctx.row.rolled_back && !ctx.commit_wanted()
+    // Kept proposals stop messages in MLS; the commit that ends them was wanted with the first.
+    let free = ctx.mls.as_ref().is_some_and(|mls| mls.group.kept_proposals().is_empty());
+    free && ctx.is_active() && ctx.row.hold.is_none() && !ctx.row.rolled_back && !ctx.commit_wanted()
 }
 
 /// Encrypts the content of a waiting intent and stores the attempt.

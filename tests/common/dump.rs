@@ -8,8 +8,8 @@ use dovetail::dm::thread::fold;
 use dovetail::dm::{Candidate, winner};
 use dovetail::mls::{Group, Scratch};
 use dovetail::store::rows::{
-    AttemptRow, ConsentRow, CountersRow, GroupRow, GroupState, IntentRow, IntentState, ListingRow, MessageKind,
-    MessageRow, MessageStatus, MlsPageRow, Operation, PositionRow, Row, ThreadGroup, ThreadRow,
+    AttemptRow, ConsentRow, CountersRow, GroupRow, GroupState, IntentRow, IntentState, ListingRow,
+    MessageKind, MessageRow, MessageStatus, MlsPageRow, Operation, PositionRow, Row, ThreadGroup, ThreadRow,
 };
 use dovetail::store::{MemoryStore, Read, Record, Store, Table};
 use futures::FutureExt;
@@ -23,7 +23,11 @@ impl Dump {
         let reads = Table::ALL.iter().map(|table| Read::prefix(*table, &[])).collect();
         let answers = store.reopen().read(reads).now_or_never().expect("ready").expect("rows");
         let keyed = Table::ALL.iter().zip(answers);
-        Self(keyed.flat_map(|(table, rows)| rows.into_iter().map(|row| ((*table, row.key.clone()), row))).collect())
+        Self(
+            keyed
+                .flat_map(|(table, rows)| rows.into_iter().map(|row| ((*table, row.key.clone()), row)))
+                .collect(),
+        )
     }
 
     /// The same without some tables.
@@ -180,7 +184,9 @@ fn check_messages(dump: &Dump) {
                 assert!(number <= last && numbers.insert(number), "delivery numbers");
                 assert!(row.sequence_id.0 > 0 && waiting.is_empty(), "published, and still to be sent");
             }
-            MessageStatus::Unpublished => assert_eq!(waiting.len(), 1, "an unpublished message has its intent"),
+            MessageStatus::Unpublished => {
+                assert_eq!(waiting.len(), 1, "an unpublished message has its intent")
+            }
             MessageStatus::Failed(_) => assert!(waiting.is_empty(), "a failed message is given up"),
         }
         if row.kind == MessageKind::Application && row.status == MessageStatus::Published {

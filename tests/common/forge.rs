@@ -96,7 +96,9 @@ impl Forger {
 
     /// The group without the facade.
     pub fn raw(&self, id: GroupId) -> MlsGroup {
-        MlsGroup::load(&self.scratch, &MlsGroupId::from_slice(id.as_bytes())).expect("loads").expect("a group")
+        MlsGroup::load(&self.scratch, &MlsGroupId::from_slice(id.as_bytes()))
+            .expect("loads")
+            .expect("a group")
     }
 
     /// An application message with any plaintext.
@@ -138,7 +140,9 @@ impl Forger {
         let receipt = self.publish(id, sealed.bytes);
         self.merge(id);
         let welcome = sealed.welcome.expect("a Welcome");
-        to.iter().for_each(|one| drop(self.invite(&welcome, receipt.sequence_id, *one)));
+        for one in to {
+            self.invite(&welcome, receipt.sequence_id, *one);
+        }
         receipt
     }
 }
@@ -170,7 +174,8 @@ pub fn join_apart(device: &User) -> (Scratch, Group) {
     };
     let sealed = mls::SealedWelcome { data, metadata };
     let (welcome, cursor) = mls::unwrap_welcome(&scratch, &sealed, &hpke_public_key).expect("opens");
-    let group = mls::inspect(&scratch, &welcome, cursor).expect("valid").join(&scratch, false).expect("joined");
+    let group =
+        mls::inspect(&scratch, &welcome, cursor).expect("valid").join(&scratch, false).expect("joined");
     (scratch, group)
 }
 

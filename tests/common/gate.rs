@@ -5,7 +5,9 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use dovetail::base::{GroupId, InboxId, SequenceId, Topic, sha256};
-use dovetail::delivery::{Delivery, DeliveryError, Incoming, MemoryDelivery, Outgoing, Receipt, Subscription, Wake};
+use dovetail::delivery::{
+    Delivery, DeliveryError, Incoming, MemoryDelivery, Outgoing, Receipt, Subscription, Wake,
+};
 use dovetail::store::rows::{AttemptRow, IntentRow, IntentState, Row};
 use dovetail::store::{Changes, MemoryStore, Read, Record, Store, StoreError, Table};
 use futures::FutureExt;
@@ -186,7 +188,10 @@ impl GatedDelivery {
                     let key = [group.as_bytes(), sha256(payload).as_slice()].concat();
                     let durable = self.rows_of::<AttemptRow>(Read::Key(Table::Attempts, key));
                     let known = self.gate.handed.borrow().iter().any(|old| old.payload == *payload);
-                    assert!(known || durable.iter().any(|row| row.payload == *payload), "left before it was durable");
+                    assert!(
+                        known || durable.iter().any(|row| row.payload == *payload),
+                        "left before it was durable"
+                    );
                 }
                 Topic::Welcome(_) => {
                     let intents = self.rows_of::<IntentRow>(Read::prefix(Table::Intents, &[]));

@@ -199,7 +199,15 @@ impl World {
         let device = Rc::new(Device { world: self.platform.clone(), skew_ns: Cell::new(0) });
         let seat = Seat { secret, store, delivery, device };
         let client = self.open(&seat, &gate).expect("opens");
-        User { client, store: seat.store, delivery: seat.delivery, device: seat.device, secret, gate, world: self.clone() }
+        User {
+            client,
+            store: seat.store,
+            delivery: seat.delivery,
+            device: seat.device,
+            secret,
+            gate,
+            world: self.clone(),
+        }
     }
 
     fn open(&self, seat: &Seat, gate: &Rc<Gate>) -> Result<Client, Error> {
@@ -254,7 +262,10 @@ impl User {
     }
 
     /// Runs a call until it ends or the page dies under it.
-    pub fn risk<T: 'static, F: Future<Output = T> + 'static>(&self, f: impl FnOnce(Client) -> F) -> Option<T> {
+    pub fn risk<T: 'static, F: Future<Output = T> + 'static>(
+        &self,
+        f: impl FnOnce(Client) -> F,
+    ) -> Option<T> {
         self.world.attempt(f(self.client.clone()), || self.gate.is_dead())
     }
 

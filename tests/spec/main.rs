@@ -4,3 +4,4 @@
 mod common;
 
 mod exactly_once;
+mod simulation;
