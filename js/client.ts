@@ -17,9 +17,9 @@ import { instance, withModule } from "./wasm.js";
 export type BuiltInContentTypes = string | GroupUpdated;
 
 /** What messages of a client with these codecs can hold. */
-export type ExtractCodecContentTypes<Codecs extends ContentCodec[] = []> =
-  | BuiltInContentTypes
-  | (Codecs[number] extends ContentCodec<infer Content> ? Content : never);
+export type ExtractCodecContentTypes<Codecs extends ContentCodec[] = []> = Codecs extends []
+  ? BuiltInContentTypes
+  : BuiltInContentTypes | (Codecs[number] extends ContentCodec<infer Content> ? Content : never);
 
 type OptionsWith<Codecs extends ContentCodec[]> = Omit<ClientOptions, "codecs"> & { codecs?: Codecs };
 

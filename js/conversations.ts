@@ -142,7 +142,7 @@ export class Conversations<ContentTypes = unknown> {
     });
     const source = this.#core.source(
       filter,
-      options.disableSync ? undefined : (raw) => raw.syncAll(undefined),
+      options.disableSync ? undefined : (raw) => raw.syncAll(filter.consentStates),
       (event) => (event.type === "message" ? event.message : undefined),
       options.onLag,
     );

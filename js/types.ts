@@ -153,7 +153,7 @@ export interface SendMessageOpts extends SendOpts {
   shouldPush?: boolean;
 }
 
-/** What a stream of one place tells beside its values. */
+/** A position in an ordered log. */
 export interface Cursor {
   originatorId: number;
   sequenceId: bigint;
