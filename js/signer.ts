@@ -41,7 +41,7 @@ export function signWith(signer: Signer, onFailure: (error: unknown) => void): (
     try {
       const signature = await signer.signMessage(text);
       if (typeof signature === "string") return fromHex(signature, "the signature");
-      if (signature instanceof Uint8Array) return signature;
+      if (check.isBytes(signature)) return signature;
       throw new TypeError("signMessage must give a Uint8Array or a 0x string");
     } catch (error) {
       onFailure(error);
