@@ -11,6 +11,7 @@ pub mod consent;
 pub mod delivery;
 pub mod dm;
 pub mod engine;
+pub mod error;
 pub mod identity;
 pub mod members;
 pub mod meta;

@@ -2,6 +2,7 @@
 //!
 //! Imports nothing of ours. Ids are parsed at the edge and never re-checked.
 
+mod hash;
 mod ids;
 mod platform;
 mod semver;
@@ -9,6 +10,7 @@ mod thread;
 mod topic;
 mod varint;
 
+pub use hash::sha256;
 pub use ids::{DmId, GroupId, IdError, InboxId, InstallationId, MessageId};
 pub use platform::{Platform, SharedPlatform};
 pub use semver::Version;

@@ -1,1 +1,119 @@
-//! The async shell: loads, runs the engine, commits, publishes, emits.
+//! The async shell: loads rows, runs the engine, commits one unit, emits and publishes.
+//!
+//! [`Client`] is a cheap handle over shared state. Every step runs under one lock and commits one
+//! [`crate::store::Changes`]; network calls happen outside of it, so a slow service never stops
+//! reading or writing. Nothing is awaited between reading a cached group and writing it but the
+//! store itself.
+
+mod driver;
+mod events;
+mod history;
+mod identity;
+mod inspect;
+mod list;
+mod load;
+mod open;
+mod outbox;
+mod prepare;
+mod process;
+mod send;
+mod sync;
+mod verbs;
+mod welcomes;
+
+pub use events::EventSubscription;
+pub use inspect::{GroupInspection, Inspection};
+pub use list::Conversation;
+pub use open::{OpenOptions, Sign};
+pub use sync::SyncReport;
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use futures::lock::Mutex;
+
+use crate::base::{GroupId, InboxId, InstallationId, SharedPlatform};
+use crate::delivery::Delivery;
+use crate::engine::state::Me;
+use crate::error::Error;
+use crate::store::Store;
+use crate::store::rows::InstallationRow;
+
+/// A messaging client of one installation, over one database.
+#[derive(Clone)]
+pub struct Client(Rc<Inner>);
+
+pub(crate) struct Inner {
+    store: Rc<dyn Store>,
+    delivery: Rc<dyn Delivery>,
+    platform: SharedPlatform,
+    me: Me,
+    installation: RefCell<InstallationRow>,
+    cache: Mutex<driver::Cache>,
+    hub: events::Hub,
+    identity: identity::Logs,
+    sends: send::Queue,
+    /// One outbox run a group at a time.
+    outboxes: RefCell<BTreeMap<GroupId, Rc<Mutex<()>>>>,
+    /// Attempts made in this life of the client and not handed out yet.
+    fresh: RefCell<BTreeSet<[u8; 32]>>,
+    kicked: RefCell<BTreeSet<GroupId>>,
+    live: RefCell<Option<sync::Live>>,
+    closed: Cell<bool>,
+}
+
+impl Client {
+    /// The own inbox.
+    pub fn inbox(&self) -> InboxId {
+        self.0.me.inbox
+    }
+
+    /// This installation.
+    pub fn installation(&self) -> InstallationId {
+        self.0.me.installation
+    }
+
+    /// The account it was created with.
+    pub fn identifier(&self) -> String {
+        self.0.installation.borrow().identifier.clone()
+    }
+
+    /// True once the identity update that adds this installation is accepted.
+    pub fn is_registered(&self) -> bool {
+        self.0.installation.borrow().registered
+    }
+
+    /// Stops background work and closes the database. Calls under way end with `client.closed`;
+    /// what was committed stays. Closing twice is fine.
+    pub async fn close(&self) {
+        if self.0.closed.replace(true) {
+            return;
+        }
+        self.0.live.borrow_mut().take();
+        self.0.hub.close();
+        // Waits for the step under way, so that its commit is whole.
+        let mut cache = self.0.cache.lock().await;
+        cache.clear();
+        self.0.store.close().await;
+    }
+}
+
+impl Client {
+    /// Ends the client as a killed page does: nothing more is written or told, whatever is under
+    /// way. For tests and for `pagehide`; the database connection closes with the last handle.
+    pub fn abandon(&self) {
+        self.0.closed.set(true);
+        self.0.live.borrow_mut().take();
+        self.0.hub.close();
+    }
+}
+
+impl Inner {
+    fn open(&self) -> Result<(), Error> {
+        if self.closed.get() {
+            return Err(Error::new("client.closed", "the client was closed; create it again"));
+        }
+        Ok(())
+    }
+}

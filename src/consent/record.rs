@@ -45,3 +45,15 @@ pub struct Record {
     /// When, by the clock of the deciding installation; 0 for a default.
     pub consented_at_ns: Nanos,
 }
+
+impl Record {
+    /// What CONS-010 compares: the time, then the state.
+    pub fn rank(&self) -> (Nanos, State) {
+        (self.consented_at_ns, self.state)
+    }
+}
+
+/// The state an app reads: an entity without a record is unknown (CONS-001).
+pub fn state_of(record: Option<&Record>) -> State {
+    record.map_or(State::Unknown, |record| record.state)
+}

@@ -23,6 +23,7 @@ use futures::future::LocalBoxFuture;
 use crate::base::{InboxId, Nanos, SequenceId, Topic};
 
 pub use checked::CheckedDelivery;
+pub use memory::MemoryDelivery;
 
 /// An envelope to publish.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,1 +1,31 @@
-//! Decides: one file a verb, synchronous and pure; rows in, changes out.
+//! Decides: one file a verb, synchronous and pure; rows in, changes and events out.
+//!
+//! No clock, I/O or randomness except what a call is handed. A verb changes the contexts of
+//! [`state`] in place and fills a [`unit::Unit`]; when the commit fails, the client drops both and
+//! loads again.
+//!
+//! Choices made here where the texts are silent:
+//! - An envelope that has to wait is not copied into the database: its position stays, and it is
+//!   read from the delivery service again. Held Welcomes are copied, because later ones go on.
+//! - A message OpenMLS reports as already read (`SecretReuse`) is a repetition, not a rejection.
+
+pub mod application;
+pub mod commits;
+pub mod consent;
+pub mod create;
+pub mod event;
+pub mod history;
+pub mod join;
+pub mod list;
+pub mod publish;
+pub mod receive;
+pub mod send;
+pub mod settle;
+pub mod state;
+pub mod threads;
+pub mod transcripts;
+pub mod unit;
+pub mod views;
+
+/// The protocol version of this client, compared with a group's floor (GMOD-025).
+pub const PROTOCOL_VERSION: &str = "1.11.0";

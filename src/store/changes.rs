@@ -13,7 +13,8 @@ pub enum Durability {
     Strict,
 }
 
-/// A revision a row must still have when the write happens; 0 stands for "no such row".
+/// A revision a row must still have when the write happens; 0 stands for "no such row", and for a
+/// row that was only ever put without a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
     /// Which table.
@@ -113,7 +114,8 @@ impl Changes {
 
     /// Removes every row whose key starts with `prefix`.
     pub fn delete_prefix(&mut self, table: Table, prefix: &[u8]) {
-        let to = super::after_prefix(prefix).unwrap_or_else(|| vec![0xff; prefix.len() + 1]);
+        // No key is long enough to reach this bound.
+        let to = super::after_prefix(prefix).unwrap_or_else(|| vec![0xff; 256]);
         self.writes.push(Write::DeleteRange { table, from: prefix.to_vec(), to });
     }
 
@@ -135,5 +137,37 @@ impl Changes {
             body: row.encode(),
             insert,
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn absorbing_keeps_order_the_strictest_durability_and_one_of_equal_checks() {
+        let mut first = Changes::default();
+        first.check(Table::Groups, b"g".to_vec(), 3);
+        first.delete(Table::Groups, b"a".to_vec());
+        let mut second = Changes::default();
+        second.strict();
+        second.check(Table::Groups, b"g".to_vec(), 3);
+        second.check(Table::Threads, b"g".to_vec(), 3);
+        second.delete(Table::Groups, b"b".to_vec());
+        first.absorb(second);
+        first.absorb(Changes::default());
+        assert_eq!(first.durability, Durability::Strict);
+        assert_eq!(first.checks.len(), 2);
+        let delete = |key: &[u8]| Write::Delete { table: Table::Groups, key: key.to_vec() };
+        assert_eq!(first.writes, [delete(b"a"), delete(b"b")]);
+    }
+
+    #[test]
+    fn a_prefix_of_greatest_bytes_still_ends_behind_every_key_with_it() {
+        let mut changes = Changes::default();
+        changes.delete_prefix(Table::Groups, &[0xff, 0xff]);
+        let Write::DeleteRange { from, to, .. } = &changes.writes[0] else { panic!("not a range") };
+        let key = [0xff; 97].to_vec();
+        assert!(from <= &key && &key < to);
     }
 }

@@ -11,6 +11,7 @@ pub mod memory;
 pub mod rows;
 
 pub use changes::{Changes, Check, Durability, Write};
+pub use memory::MemoryStore;
 
 use futures::future::LocalBoxFuture;
 
@@ -189,6 +190,21 @@ pub struct Record {
     pub body: Vec<u8>,
 }
 
+impl Record {
+    /// The answer to [`Read::Count`].
+    pub(crate) fn count(count: u64) -> Self {
+        Self { key: Vec::new(), revision: 0, body: count.to_be_bytes().to_vec() }
+    }
+}
+
+/// Refuses an index the table does not have: an own bug, the same in every store.
+pub(crate) fn has_index(table: Table, index: Index) -> Result<(), StoreError> {
+    if table.indexes().contains(&index) {
+        return Ok(());
+    }
+    Err(StoreError::Failed(format!("table {} has no index {}", table.name(), index.name())))
+}
+
 /// What can go wrong with a store. Nothing was written, unless it says so.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
@@ -247,3 +263,6 @@ pub trait Store {
     /// Closes the connection; later calls give [`StoreError::Closed`].
     fn close(&self) -> LocalBoxFuture<'_, ()>;
 }
+
+#[cfg(test)]
+mod tests;

@@ -82,8 +82,6 @@ impl Row for InstallationRow {
 pub struct CountersRow {
     /// The last delivery number given (PROC-024).
     pub delivery: u64,
-    /// The last intent number given.
-    pub intent: u64,
 }
 
 impl CountersRow {
@@ -263,6 +261,8 @@ pub struct GroupRow {
     pub settings: SettingsView,
     /// Own state was rolled back from outside: no sends before a self-update is applied.
     pub rolled_back: bool,
+    /// The last intent number given in this group.
+    pub last_intent: u64,
 }
 
 impl GroupRow {
@@ -464,41 +464,38 @@ impl Row for ConsentRow {
 pub enum Operation {
     /// Adds inboxes (and refreshes the own entry).
     AddInboxes(Vec<InboxId>),
-    /// Brings every entry up to the newest identity state.
-    Refresh,
-    /// Publishes a stored message: its plaintext until it is encrypted.
+    /// Replaces the own leaf, after own state was found rolled back.
+    SelfUpdate,
+    /// Publishes a stored message.
     Send {
-        /// The message.
+        /// The message, whose content is in its own row.
         message: MessageId,
-        /// The PlaintextEnvelope to encrypt.
-        #[serde(with = "bytes")]
-        plaintext: Vec<u8>,
-    },
-    /// Publishes Welcomes owed for an applied commit.
-    Welcomes {
-        /// The commit's position.
-        anchor: SequenceId,
-        /// The MLS Welcome, and who gets it under which key package.
-        #[serde(with = "bytes")]
-        welcome: Vec<u8>,
-        /// Added installations with the HPKE init key of their key package.
-        recipients: Vec<(InstallationId, Vec<u8>)>,
+        /// The idempotency key its id is made with.
+        key: String,
     },
 }
 
-/// How far an intent got.
+/// How far an intent got. A finished one is deleted; one given up leaves its reason on what it served.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum IntentState {
     /// Nothing handed out.
     ToPublish,
     /// Bytes handed out or about to be: the attempt's hash.
     Published([u8; 32]),
-    /// Applied from the topic; what follows it (Welcomes) is not done.
+    /// Applied from the topic; the Welcomes it owes are not all accepted.
     Committed,
-    /// Finished.
-    Done,
-    /// Given up: the reason's code.
-    Failed(String),
+}
+
+/// A Welcome to wrap for each added installation.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwedWelcome {
+    /// The commit's position, once it is applied.
+    pub anchor: SequenceId,
+    /// The MLS Welcome.
+    #[serde(with = "bytes")]
+    pub welcome: Vec<u8>,
+    /// Added installations, with the HPKE key of their key package.
+    pub recipients: Vec<(InstallationId, Vec<u8>)>,
 }
 
 /// An operation not finished yet.
@@ -514,8 +511,8 @@ pub struct IntentRow {
     pub state: IntentState,
     /// How often it was built.
     pub builds: u32,
-    /// Welcomes to send once the commit in flight is applied: MLS Welcome and recipients.
-    pub welcome: Option<(Vec<u8>, Vec<(InstallationId, Vec<u8>)>)>,
+    /// Welcomes owed once the commit in flight is applied (GMOD-018).
+    pub welcome: Option<OwedWelcome>,
 }
 
 impl IntentRow {

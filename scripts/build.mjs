@@ -1,0 +1,117 @@
+// Builds the npm package into dist/: one module, the wasm beside it, declarations.
+//
+//   node scripts/build.mjs [--dev]
+//
+// --dev compiles without optimisation, for quick rounds of the browser tests.
+// A wasm build whose inputs did not change is taken from the cache folder.
+
+import { createHash } from "node:crypto";
+import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, utimesSync } from "node:fs";
+import { join } from "node:path";
+import * as esbuild from "esbuild";
+import { cache, dist, isMain, outputOf, pathFlags, root, wasmEnv } from "./env.mjs";
+import { run } from "./run.mjs";
+
+/** Where js/ imports the generated glue from. */
+const glue = join(root, "js", "wasm");
+const ENTRIES = ["index", "worker"];
+const BUILDS_KEPT = 8;
+
+function filesUnder(path) {
+  if (!existsSync(path)) return [];
+  if (statSync(path).isFile()) return [path];
+  return readdirSync(path)
+    .sort()
+    .flatMap((name) => filesUnder(join(path, name)));
+}
+
+/** A name for everything that decides what the wasm build makes. */
+function wasmKey(profile, env) {
+  const hash = createHash("sha256");
+  const add = (part) => hash.update(`${part.length}:`).update(part);
+  add(profile);
+  for (const tool of [env.RUSTC ?? "rustc", "wasm-bindgen", "wasm-opt"]) add(outputOf(tool, ["--version"], env) ?? "");
+  for (const input of ["scripts/build.mjs", "Cargo.toml", "Cargo.lock", "build.rs", "proto", "src"]) {
+    for (const file of filesUnder(join(root, input))) {
+      add(file.slice(root.length));
+      add(readFileSync(file));
+    }
+  }
+  return hash.digest("hex").slice(0, 32);
+}
+
+/** Folder with the wasm module and its glue, built now or earlier. */
+async function wasmBuild(profile) {
+  const env = wasmEnv();
+  // Development builds share their dependencies with the wasm tests, and so their flags.
+  if (profile === "release") env.CARGO_ENCODED_RUSTFLAGS = pathFlags.join("\x1f");
+  const builds = join(cache, "wasm-builds");
+  const kept = join(builds, wasmKey(profile, env));
+  if (existsSync(kept)) {
+    const now = new Date();
+    utimesSync(kept, now, now);
+    console.log("build: wasm is up to date");
+    return kept;
+  }
+  mkdirSync(builds, { recursive: true });
+  // Built beside and renamed, so that a build cut short is never taken for a whole one.
+  const fresh = `${kept}.${process.pid}`;
+  console.log(`build: wasm-pack build --${profile}`);
+  const options = ["--target", "web", "--out-dir", fresh, "--out-name", "dovetail", "--no-pack", "--mode", "no-install"];
+  const { code } = await run("wasm-pack", ["build", `--${profile}`, ...options], { env });
+  if (code !== 0) {
+    rmSync(fresh, { recursive: true, force: true });
+    throw new Error("wasm-pack failed");
+  }
+  renameSync(fresh, kept);
+  const age = (name) => statSync(join(builds, name)).mtimeMs;
+  const stale = readdirSync(builds).sort((a, b) => age(b) - age(a)).slice(BUILDS_KEPT);
+  for (const name of stale) rmSync(join(builds, name), { recursive: true, force: true });
+  return kept;
+}
+
+/** Bundles js/ and writes its declarations. */
+async function scripts(profile) {
+  const entries = ENTRIES.map((name) => join(root, "js", `${name}.ts`)).filter((file) => existsSync(file));
+  console.log("build: bundling js/ and checking its types");
+  await esbuild.build({
+    entryPoints: entries,
+    outdir: dist,
+    bundle: true,
+    format: "esm",
+    platform: "browser",
+    target: "es2022",
+    charset: "utf8",
+    legalComments: "none",
+    // Identifiers stay readable in stack traces; compressed, shorter ones save little.
+    minifySyntax: profile === "release",
+    minifyWhitespace: profile === "release",
+    sourcemap: profile === "release" ? false : "linked",
+    absWorkingDir: root,
+    logLevel: "warning",
+  });
+  const { code } = await run(process.execPath, [join(root, "node_modules", "typescript", "bin", "tsc"), "-p", root]);
+  if (code !== 0) throw new Error("js/ has type errors");
+}
+
+/** Builds dist/ with profile "release" or "dev". */
+export async function build(profile = "release") {
+  const begun = Date.now();
+  const wasm = await wasmBuild(profile);
+  rmSync(dist, { recursive: true, force: true });
+  for (const name of ["dovetail.js", "dovetail.d.ts", "dovetail_bg.wasm.d.ts"]) cpSync(join(wasm, name), join(glue, name));
+  await scripts(profile);
+  // Declarations of js/ name the glue's, so these travel with them.
+  cpSync(join(wasm, "dovetail.d.ts"), join(dist, "wasm", "dovetail.d.ts"));
+  cpSync(join(wasm, "dovetail_bg.wasm"), join(dist, "dovetail_bg.wasm"));
+  console.log(`build: dist/ is ready (${((Date.now() - begun) / 1000).toFixed(1)} s)`);
+}
+
+if (isMain(import.meta)) {
+  try {
+    await build(process.argv.includes("--dev") ? "dev" : "release");
+  } catch (error) {
+    console.error(`build: ${error.message}`);
+    process.exit(1);
+  }
+}

@@ -1,0 +1,48 @@
+// Prints what a page downloads and fails above the budget.
+//
+//   node scripts/size.mjs
+
+import { existsSync, readFileSync } from "node:fs";
+import { join, relative } from "node:path";
+import { brotliCompressSync, constants, gzipSync } from "node:zlib";
+import { dist, root } from "./env.mjs";
+
+const KB = 1024;
+const BUDGET = 700 * KB;
+const GOAL = 500 * KB;
+const FILES = ["dovetail_bg.wasm", "index.js"].map((name) => join(dist, name));
+
+function sizes(bytes) {
+  const brotli = brotliCompressSync(bytes, {
+    params: {
+      [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY,
+      [constants.BROTLI_PARAM_LGWIN]: constants.BROTLI_MAX_WINDOW_BITS,
+      [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
+    },
+  });
+  return [bytes.length, gzipSync(bytes, { level: 9 }).length, brotli.length];
+}
+
+const row = (name, cells) => console.log(name.padEnd(24) + cells.map((cell) => cell.padStart(12)).join(""));
+const number = (value) => value.toLocaleString("en-US");
+
+const missing = FILES.filter((file) => !existsSync(file));
+if (missing.length > 0) {
+  console.error(`size: ${missing.map((file) => relative(root, file)).join(" and ")} missing: run \`npm run build\` first`);
+  process.exit(1);
+}
+
+row("bytes", ["raw", "gzip", "brotli"]);
+const total = [0, 0, 0];
+for (const file of FILES) {
+  const cells = sizes(readFileSync(file));
+  cells.forEach((value, index) => (total[index] += value));
+  row(relative(root, file), cells.map(number));
+}
+row("whole download", total.map(number));
+console.log(`budget ${number(BUDGET)} brotli (${BUDGET / KB} KB), goal ${number(GOAL)} (${GOAL / KB} KB)`);
+
+if (total[2] > BUDGET) {
+  console.error(`size: ${number(total[2] - BUDGET)} bytes over the budget`);
+  process.exit(1);
+}

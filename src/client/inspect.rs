@@ -1,0 +1,72 @@
+//! What is behind a conversation, for people who look under the hood: the physical groups, the
+//! winner, epochs, consent, what waits and why.
+
+use crate::base::{GroupId, SequenceId, ThreadId, Topic};
+use crate::client::Client;
+use crate::consent::{Entity, Record};
+use crate::error::Error;
+use crate::store::rows::{EnvelopeState, GroupRow};
+
+/// A conversation from within.
+#[derive(Clone)]
+pub struct Inspection {
+    /// Its thread.
+    pub thread: ThreadId,
+    /// The group it is listed and written in.
+    pub winner: GroupId,
+    /// Every group of the set.
+    pub groups: Vec<GroupInspection>,
+}
+
+/// One physical group.
+#[derive(Clone)]
+pub struct GroupInspection {
+    /// Its row.
+    pub row: GroupRow,
+    /// Its consent record.
+    pub consent: Option<Record>,
+    /// How far its topic was read.
+    pub processed: SequenceId,
+    /// Operations not finished.
+    pub pending_intents: usize,
+    /// Envelopes refused for good: position, requirement id or code, reason.
+    pub rejected: Vec<(SequenceId, String, String)>,
+}
+
+impl Client {
+    /// Looks behind a conversation, named by any of its groups.
+    pub async fn inspect(&self, group: GroupId) -> Result<Inspection, Error> {
+        self.0.open()?;
+        let thread = self.0.thread_of(group).await?;
+        let winner = self.0.winner_of(group).await?;
+        let mut groups = Vec::new();
+        for member in self.0.set_of(group).await? {
+            groups.push(self.inspect_group(member).await?);
+        }
+        Ok(Inspection { thread, winner, groups })
+    }
+
+    async fn inspect_group(&self, group: GroupId) -> Result<GroupInspection, Error> {
+        let consent = self.0.consent_of(Entity::Conversation(group)).await?;
+        let mut rejected = Vec::new();
+        for envelope in self.0.kept_envelopes(Topic::Group(group)).await? {
+            if let EnvelopeState::Rejected(code, reason) = envelope.state {
+                rejected.push((envelope.sequence_id, code, reason));
+            }
+        }
+        self.0
+            .step(async |step| {
+                let ctx = step.need_group(group).await?;
+                let inspection = GroupInspection {
+                    row: ctx.row.clone(),
+                    consent,
+                    processed: ctx.position.processed,
+                    pending_intents: ctx.intents.len(),
+                    rejected: rejected.clone(),
+                };
+                step.keep_group(ctx);
+                Ok(inspection)
+            })
+            .await
+    }
+}

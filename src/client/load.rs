@@ -1,0 +1,171 @@
+//! Reading what a step needs.
+
+use crate::base::{GroupId, MessageId, ThreadId, Topic};
+use crate::client::Inner;
+use crate::client::driver::{Cache, Step};
+use crate::consent::{Entity, Record as ConsentRecord};
+use crate::engine::state::{GroupCtx, MlsState, ThreadCtx};
+use crate::error::Error;
+use crate::mls::{self, Scratch};
+use crate::store::rows::{
+    AttemptRow, ConsentRow, CountersRow, EnvelopeRow, GroupRow, GroupState, IntentRow, MessageRow,
+    MlsGlobalRow, MlsPageRow, PositionRow, Row, ThreadRow, TranscriptRow,
+};
+use crate::store::{Read, Record, Store, StoreError, Table};
+
+/// Decodes every record of an answer.
+pub fn rows<R: Row>(records: &[Record]) -> Result<Vec<R>, StoreError> {
+    records.iter().map(|record| R::decode(&record.body)).collect()
+}
+
+/// Reads one row by key, with its revision.
+pub async fn row<R: Row>(store: &dyn Store, key: Vec<u8>) -> Result<Option<(R, u64)>, StoreError> {
+    let answer = store.read(vec![Read::Key(R::TABLE, key)]).await?;
+    let record = answer.first().and_then(|records| records.first());
+    record.map(|record| Ok((R::decode(&record.body)?, record.revision))).transpose()
+}
+
+impl Inner {
+    pub(super) async fn counters(&self, cache: &mut Cache) -> Result<(CountersRow, u64), StoreError> {
+        if cache.counters.is_none() {
+            let stored = row::<CountersRow>(&*self.store, CountersRow::KEY.to_vec()).await?;
+            cache.counters = Some(stored.unwrap_or_default());
+        }
+        Ok(cache.counters.clone().unwrap_or_default())
+    }
+
+    /// The row of a group, without its MLS state.
+    pub(super) async fn group_row(&self, group: GroupId) -> Result<Option<GroupRow>, StoreError> {
+        Ok(row::<GroupRow>(&*self.store, group.as_bytes().to_vec()).await?.map(|(row, _)| row))
+    }
+
+    /// Message rows by id; `None` for an id that is free.
+    pub(super) async fn message_rows(
+        &self,
+        ids: &[MessageId],
+    ) -> Result<Vec<Option<MessageRow>>, StoreError> {
+        let reads = ids.iter().map(|id| Read::Key(Table::Messages, id.as_bytes().to_vec())).collect();
+        let answers = self.store.read(reads).await?;
+        answers
+            .iter()
+            .map(|found| found.first().map(|record| MessageRow::decode(&record.body)).transpose())
+            .collect()
+    }
+
+    /// The stored record of an entity.
+    pub(super) async fn consent_of(&self, entity: Entity) -> Result<Option<ConsentRecord>, StoreError> {
+        Ok(row::<ConsentRow>(&*self.store, entity.to_key()).await?.map(|(row, _)| row.0))
+    }
+
+    /// Envelopes kept of a topic: held or rejected.
+    pub(super) async fn kept_envelopes(&self, topic: Topic) -> Result<Vec<EnvelopeRow>, StoreError> {
+        let answer =
+            self.store.read(vec![Read::prefix(Table::Envelopes, &EnvelopeRow::topic_prefix(topic))]).await?;
+        rows(answer.first().map_or(&[], Vec::as_slice))
+    }
+}
+
+impl Step<'_> {
+    /// Takes a group out of the cache, or loads it.
+    pub async fn take_group(&mut self, group: GroupId) -> Result<Option<GroupCtx>, Error> {
+        match self.cache.groups.remove(&group) {
+            Some(ctx) => Ok(Some(ctx)),
+            None => Ok(load_group(&*self.inner.store, group).await?),
+        }
+    }
+
+    /// Like [`Step::take_group`], where a missing group is the caller's mistake.
+    pub async fn need_group(&mut self, group: GroupId) -> Result<GroupCtx, Error> {
+        self.take_group(group).await?.ok_or_else(not_found)
+    }
+
+    /// Takes a thread out of the cache, or loads it; one that is not stored yet is empty.
+    pub async fn take_thread(&mut self, thread: ThreadId) -> Result<ThreadCtx, Error> {
+        match self.cache.threads.remove(&thread) {
+            Some(ctx) => Ok(ctx),
+            None => Ok(load_thread(&*self.inner.store, thread).await?),
+        }
+    }
+
+    /// A scratch with this installation's key packages.
+    pub async fn globals(&mut self) -> Result<Scratch, Error> {
+        let rows = match &self.cache.globals {
+            Some(rows) => rows.clone(),
+            None => {
+                let rows = load_globals(&*self.inner.store).await?;
+                self.cache.globals = Some(rows.clone());
+                rows
+            }
+        };
+        let mut scratch = Scratch::new();
+        scratch.load_globals(rows);
+        Ok(scratch)
+    }
+}
+
+pub(super) fn not_found() -> Error {
+    Error::new("conversation.not_found", "no conversation with this id is stored here; sync and try again")
+}
+
+async fn load_group(store: &dyn Store, group: GroupId) -> Result<Option<GroupCtx>, StoreError> {
+    let topic = Topic::Group(group);
+    let own = group.as_bytes().to_vec();
+    let answers = store
+        .read(vec![
+            Read::Key(Table::Groups, own.clone()),
+            Read::Key(Table::Positions, topic.to_bytes()),
+            Read::prefix(Table::Intents, &own),
+            Read::prefix(Table::Attempts, &own),
+            Read::prefix(Table::Mls, &MlsPageRow::group_prefix(group)),
+        ])
+        .await?;
+    let [head, position, intents, attempts, pages] = answers.as_slice() else {
+        return Err(StoreError::Corrupt("a read without its answers".into()));
+    };
+    let Some(record) = head.first() else { return Ok(None) };
+    let row = GroupRow::decode(&record.body)?;
+    let mls = match row.state {
+        GroupState::Active => load_mls(group, rows(pages)?)?,
+        _ => None,
+    };
+    let position = rows::<PositionRow>(position)?.pop();
+    let (intents, attempts) = (rows::<IntentRow>(intents)?, rows::<AttemptRow>(attempts)?);
+    Ok(Some(GroupCtx::loaded((row, record.revision), position, intents, attempts, mls)))
+}
+
+fn load_mls(group: GroupId, pages: Vec<MlsPageRow>) -> Result<Option<MlsState>, StoreError> {
+    let corrupt = |error: mls::ScratchError| StoreError::Corrupt(error.to_string());
+    let mut scratch = Scratch::new();
+    let pages = pages.into_iter().map(|row| (row.part, row.page, row.bytes));
+    scratch.load(group, pages).map_err(corrupt)?;
+    let group = mls::Group::load(&scratch, group).map_err(corrupt)?;
+    Ok(group.map(|group| MlsState { scratch, group }))
+}
+
+async fn load_thread(store: &dyn Store, id: ThreadId) -> Result<ThreadCtx, StoreError> {
+    let key = id.to_key();
+    let answers = store
+        .read(vec![Read::Key(Table::Threads, key.clone()), Read::prefix(Table::Transcripts, &key)])
+        .await?;
+    let record = answers.first().and_then(|records| records.first());
+    let row = record.map(|record| ThreadRow::decode(&record.body)).transpose()?;
+    let transcripts = rows::<TranscriptRow>(answers.get(1).map_or(&[], Vec::as_slice))?;
+    let groups: Vec<GroupId> =
+        row.iter().flat_map(|row| row.groups.iter().map(|entry| entry.group)).collect();
+    let reads =
+        groups.iter().map(|id| Read::Key(Table::Consent, Entity::Conversation(*id).to_key())).collect();
+    let records = store.read(reads).await?;
+    let mut consents = std::collections::BTreeMap::new();
+    for (group, found) in groups.iter().zip(&records) {
+        if let Some(ConsentRow(record)) = rows(found)?.pop() {
+            consents.insert(*group, record);
+        }
+    }
+    Ok(ThreadCtx { id, row, revision: record.map_or(0, |record| record.revision), consents, transcripts })
+}
+
+async fn load_globals(store: &dyn Store) -> Result<Vec<(Vec<u8>, Vec<u8>)>, StoreError> {
+    let answer = store.read(vec![Read::prefix(Table::Mls, MlsGlobalRow::PREFIX)]).await?;
+    let rows = rows::<MlsGlobalRow>(answer.first().map_or(&[], Vec::as_slice))?;
+    Ok(rows.into_iter().map(|row| (row.id, row.bytes)).collect())
+}

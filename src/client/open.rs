@@ -1,0 +1,222 @@
+//! Opening a database and registering its installation (IDENT, facts 4.4).
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use futures::future::LocalBoxFuture;
+
+use crate::base::{InboxId, SharedPlatform, Topic};
+use crate::client::identity::Logs;
+use crate::client::{Client, Inner, driver, events, load, send};
+use crate::delivery::{CheckedDelivery, Delivery, Outgoing};
+use crate::engine::PROTOCOL_VERSION;
+use crate::engine::state::Me;
+use crate::error::Error;
+use crate::identity::{Identifier, IdentityError, Request, inbox_id};
+use crate::mls::{self, InstallationKeys};
+use crate::store::rows::{InstallationRow, MlsGlobalRow};
+use crate::store::{Changes, Store, StoreError};
+use crate::wire::ClientEnvelope;
+
+/// Asks the wallet to sign a text; the answer is its 65-byte signature, or why there is none.
+pub type Sign = Rc<dyn Fn(String) -> LocalBoxFuture<'static, Result<Vec<u8>, String>>>;
+
+/// What a client is made of.
+pub struct OpenOptions {
+    /// Its database.
+    pub store: Rc<dyn Store>,
+    /// The delivery service.
+    pub delivery: Rc<dyn Delivery>,
+    /// Clock, entropy, tasks.
+    pub platform: SharedPlatform,
+    /// The account.
+    pub identifier: Identifier,
+    /// Part of the inbox id of an account that has no inbox yet; 1 unless an app says otherwise.
+    pub nonce: u64,
+}
+
+impl Client {
+    /// Opens the database, making the installation on first use. Does not register it.
+    ///
+    /// # Errors
+    /// `client.other_account` when the database belongs to another account; `delivery.*` when the
+    /// account's inbox has to be looked up and cannot; `store.*`.
+    pub async fn open(options: OpenOptions) -> Result<Self, Error> {
+        let OpenOptions { store, delivery, platform, identifier, nonce } = options;
+        let delivery: Rc<dyn Delivery> = Rc::new(CheckedDelivery::new(delivery));
+        let identity = Logs::new(store.clone(), delivery.clone());
+        let row = match stored(&*store).await? {
+            Some(row) => row,
+            None => {
+                let inbox =
+                    identity.inbox_of(&identifier).await?.unwrap_or_else(|| inbox_id(&identifier, nonce));
+                create(&*store, &platform, &identifier, inbox).await?
+            }
+        };
+        if row.identifier != identifier.to_string() {
+            return Err(Error::new(
+                "client.other_account",
+                "this database belongs to another account; pass another dbPath",
+            ));
+        }
+        let version = PROTOCOL_VERSION.parse().map_err(|_| Error::bug("own version"))?;
+        let keys = InstallationKeys::from_seed(row.seed);
+        let me = Me { inbox: row.inbox, installation: row.installation, keys, version };
+        Ok(Self(Rc::new(Inner {
+            store,
+            delivery,
+            platform,
+            me,
+            installation: RefCell::new(row),
+            cache: futures::lock::Mutex::new(driver::Cache::default()),
+            hub: events::Hub::default(),
+            identity,
+            sends: send::Queue::default(),
+            outboxes: RefCell::new(BTreeMap::new()),
+            fresh: RefCell::new(BTreeSet::new()),
+            kicked: RefCell::new(BTreeSet::new()),
+            live: RefCell::new(None),
+            closed: Cell::new(false),
+        })))
+    }
+
+    /// Publishes this installation's key package and the identity update that adds it.
+    ///
+    /// Nothing happens when it is registered already, so a call cut off half-way is just repeated.
+    ///
+    /// # Errors
+    /// `client.signature` when the wallet does not sign or signs with another account;
+    /// `identity.limit` at 10 installations; `delivery.*`.
+    pub async fn register(&self, nonce: u64, sign: &Sign) -> Result<(), Error> {
+        self.0.open()?;
+        if self.is_registered() {
+            return Ok(());
+        }
+        let identifier = self.0.account()?;
+        let state = self.0.identity.newest(self.0.me.inbox).await?.map(|(_, state)| state);
+        if !state.as_ref().is_some_and(|state| state.has_installation(self.0.me.installation)) {
+            let (installation, now) = (self.0.me.installation, self.0.platform.now());
+            let request = match &state {
+                None => Request::register(identifier.clone(), nonce, installation, now),
+                Some(state) => Request::add_installation(state, identifier.clone(), installation, now)
+                    .map_err(refused)?,
+            };
+            if request.inbox() != self.0.me.inbox {
+                return Err(Error::new(
+                    "input.value",
+                    "the nonce is not the one this inbox id was made with",
+                ));
+            }
+            let signature = sign(request.text()).await.map_err(|why| {
+                Error::new("client.signature", format!("the wallet did not sign ({why}); try again"))
+            })?;
+            let seed = self.0.installation.borrow().seed;
+            let update = request.sign(&signature, &seed).map_err(refused)?;
+            self.0.publish_registration(&identifier, update.encode()).await?;
+        }
+        self.0.mark_registered().await
+    }
+}
+
+impl Inner {
+    fn account(&self) -> Result<Identifier, Error> {
+        Identifier::ethereum(&self.installation.borrow().identifier).map_err(Error::bug)
+    }
+
+    /// The key package is durable before a byte of it leaves, and is published first.
+    async fn publish_registration(&self, identifier: &Identifier, update: Vec<u8>) -> Result<(), Error> {
+        let now = self.platform.now();
+        let package = self
+            .step(async |step| {
+                let mut scratch = step.globals().await?;
+                let package = mls::make_key_package(&scratch, &self.me.keys, self.me.inbox, now);
+                let package = package.map_err(Error::bug)?.bytes;
+                for change in scratch.take_changes().map_err(Error::bug)?.globals {
+                    let row = MlsGlobalRow {
+                        id: change.id,
+                        bytes: change.bytes.unwrap_or_default(),
+                        retire_ns: None,
+                    };
+                    step.unit.changes.put(&row);
+                }
+                step.unit.changes.strict();
+                step.forget_globals();
+                Ok(package)
+            })
+            .await?;
+        let batch = vec![
+            Outgoing {
+                topic: Topic::KeyPackage(self.me.installation),
+                payload: ClientEnvelope::KeyPackage(package).encode(),
+                identifiers: Vec::new(),
+            },
+            Outgoing {
+                topic: Topic::Identity(self.me.inbox),
+                payload: ClientEnvelope::IdentityUpdate(update).encode(),
+                identifiers: vec![identifier.lookup_key()],
+            },
+        ];
+        self.delivery.publish(batch).await?;
+        let state = self.identity.newest(self.me.inbox).await?;
+        if !state.is_some_and(|(_, state)| state.has_installation(self.me.installation)) {
+            return Err(Error::new("identity.invalid", "the identity update was not accepted; try again"));
+        }
+        Ok(())
+    }
+
+    async fn mark_registered(&self) -> Result<(), Error> {
+        let mut row = self.installation.borrow().clone();
+        row.registered = true;
+        let mut changes = Changes::default();
+        changes.put(&row);
+        changes.strict();
+        self.store.apply(changes).await?;
+        *self.installation.borrow_mut() = row;
+        Ok(())
+    }
+}
+
+async fn stored(store: &dyn Store) -> Result<Option<InstallationRow>, StoreError> {
+    Ok(load::row::<InstallationRow>(store, InstallationRow::KEY.to_vec()).await?.map(|(row, _)| row))
+}
+
+/// Makes the installation; when another tab made one at the same moment, theirs is used.
+async fn create(
+    store: &dyn Store,
+    platform: &SharedPlatform,
+    identifier: &Identifier,
+    inbox: InboxId,
+) -> Result<InstallationRow, Error> {
+    let (mut seed, mut database) = ([0; 32], [0; 16]);
+    platform.random(&mut seed);
+    platform.random(&mut database);
+    let row = InstallationRow {
+        inbox,
+        installation: InstallationKeys::from_seed(seed).id(),
+        seed,
+        identifier: identifier.to_string(),
+        registered: false,
+        database,
+        created_ns: platform.now(),
+    };
+    let mut changes = Changes::default();
+    changes.insert(&row);
+    changes.strict();
+    match store.apply(changes).await {
+        Ok(()) => Ok(row),
+        Err(StoreError::Exists) => {
+            stored(store).await?.ok_or_else(|| Error::bug("an installation that exists and is not there"))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn refused(error: IdentityError) -> Error {
+    let code = match &error {
+        IdentityError::TooManyInstallations => "identity.limit",
+        IdentityError::NotAWalletSignature(_) | IdentityError::WrongAccount(_) => "client.signature",
+        _ => "identity.invalid",
+    };
+    Error::new(code, error.to_string())
+}

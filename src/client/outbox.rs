@@ -1,0 +1,273 @@
+//! Publishes what a group owes, in order, until nothing is left or the service is out of reach.
+//!
+//! Only stored bytes are handed out. Bytes of an earlier life of the client are looked for in the
+//! topic before they are handed out again.
+
+use std::rc::Rc;
+
+use futures::lock::Mutex;
+
+use crate::base::{GroupId, MessageId};
+use crate::client::Inner;
+use crate::delivery::DeliveryError;
+use crate::engine::event::Event;
+use crate::engine::publish::{self, Work};
+use crate::engine::state::GroupCtx;
+use crate::engine::{send, threads};
+use crate::error::Error;
+use crate::store::rows::{AttemptRow, GroupState, IntentState, MessageRow, Operation, Outcome};
+
+/// A run ends after so many rounds; what is left goes on with the next sync.
+const ROUNDS: usize = 64;
+/// Waits between tries while the service is out of reach, in milliseconds.
+const BACKOFF_MS: [u32; 6] = [500, 1_000, 2_000, 5_000, 15_000, 30_000];
+/// Lets messages asked for one after another leave together.
+const GATHER_MS: u32 = 5;
+
+impl Inner {
+    /// Notes attempts as made in this life of the client.
+    pub(super) fn note_fresh(&self, before: &[[u8; 32]], ctx: &GroupCtx) {
+        let new = ctx.attempts.keys().filter(|hash| !before.contains(hash));
+        self.fresh.borrow_mut().extend(new);
+    }
+
+    /// Runs the outbox of a group in the background, once.
+    pub(super) fn kick(self: &Rc<Self>, group: GroupId) {
+        if self.closed.get() || !self.kicked.borrow_mut().insert(group) {
+            return;
+        }
+        let inner = self.clone();
+        self.platform.spawn(Box::pin(async move {
+            inner.platform.sleep(GATHER_MS).await;
+            let mut tries = 0;
+            loop {
+                inner.kicked.borrow_mut().remove(&group);
+                match inner.run_outbox(group).await {
+                    Err(error) if error.retryable() && !inner.closed.get() => {}
+                    _ => return,
+                }
+                if !inner.kicked.borrow_mut().insert(group) {
+                    return;
+                }
+                let wait = BACKOFF_MS.get(tries).or(BACKOFF_MS.last()).copied().unwrap_or_default();
+                inner.platform.sleep(wait).await;
+                tries += 1;
+            }
+        }));
+    }
+
+    /// Publishes until nothing is left to do.
+    pub(super) async fn run_outbox(self: &Rc<Self>, group: GroupId) -> Result<(), Error> {
+        let lock = self.outboxes.borrow_mut().entry(group).or_insert_with(|| Rc::new(Mutex::new(()))).clone();
+        let _only_run = lock.lock().await;
+        let mut looked = false;
+        for _ in 0..ROUNDS {
+            self.open()?;
+            match self.next_work(group).await? {
+                Work::Nothing => return Ok(()),
+                Work::Publish(attempts) => {
+                    let fresh = attempts.iter().all(|a| self.fresh.borrow().contains(&a.hash));
+                    if !fresh && !looked {
+                        looked = true;
+                        self.sync_group(group).await?;
+                        self.reopen_outdated(group).await?;
+                    } else {
+                        self.publish(group, attempts).await?;
+                    }
+                }
+                Work::Build(number) => self.build(group, number).await?,
+                Work::Encrypt(sends) => self.encrypt(group, sends).await?,
+                Work::Welcomes(number) => self.publish_welcomes(group, number).await?,
+            }
+        }
+        Ok(())
+    }
+
+    async fn next_work(&self, group: GroupId) -> Result<Work, Error> {
+        self.step(async |step| {
+            let Some(ctx) = step.take_group(group).await? else { return Ok(Work::Nothing) };
+            let work = publish::next(&ctx);
+            step.keep_group(ctx);
+            Ok(work)
+        })
+        .await
+    }
+
+    async fn publish(self: &Rc<Self>, group: GroupId, attempts: Vec<AttemptRow>) -> Result<(), Error> {
+        let answer = self.delivery.publish(publish::request(&attempts)).await;
+        match answer {
+            Ok(receipts) => {
+                self.fresh.borrow_mut().retain(|hash| !attempts.iter().any(|a| a.hash == *hash));
+                self.step(async |step| {
+                    let Some(mut ctx) = step.take_group(group).await? else { return Ok(()) };
+                    publish::accepted(&mut ctx, &attempts, &receipts);
+                    step.keep_group(ctx);
+                    Ok(())
+                })
+                .await?;
+                self.sync_group(group).await.map(|_| ())
+            }
+            Err(DeliveryError::Refused(reason)) => self.publish_refused(group, attempts, reason).await,
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// A refused batch stored nothing: its messages are tried one by one, so that one that is
+    /// refused for good does not take the others with it.
+    async fn publish_refused(
+        self: &Rc<Self>,
+        group: GroupId,
+        attempts: Vec<AttemptRow>,
+        reason: String,
+    ) -> Result<(), Error> {
+        if let [attempt] = attempts.as_slice() {
+            let refused = attempt.clone();
+            return self.drop_refused(group, refused, &reason).await;
+        }
+        for attempt in attempts {
+            match self.delivery.publish(publish::request(std::slice::from_ref(&attempt))).await {
+                Ok(_) => {}
+                Err(DeliveryError::Refused(reason)) => self.drop_refused(group, attempt, &reason).await?,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.sync_group(group).await.map(|_| ())
+    }
+
+    async fn drop_refused(&self, group: GroupId, attempt: AttemptRow, reason: &str) -> Result<(), Error> {
+        self.step(async |step| {
+            let Some(mut ctx) = step.take_group(group).await? else { return Ok(()) };
+            let ids = message_of(&ctx, attempt.intent);
+            let rows = self.message_rows(&ids).await?.into_iter().flatten().collect();
+            publish::refused(&mut ctx, std::slice::from_ref(&attempt), rows, &mut step.unit)?;
+            let (group, thread) = (ctx.row.id, ctx.row.thread());
+            step.unit.events.push(Event::GroupChanged { group, thread });
+            step.keep_group(ctx);
+            Ok(())
+        })
+        .await?;
+        if attempt.commit {
+            return Err(Error::new(
+                "delivery.refused",
+                format!("the delivery service refused the change ({reason})"),
+            ));
+        }
+        Ok(())
+    }
+
+    async fn reopen_outdated(&self, group: GroupId) -> Result<(), Error> {
+        self.step(async |step| {
+            let Some(mut ctx) = step.take_group(group).await? else { return Ok(()) };
+            publish::reopen_outdated(&mut ctx, &mut step.unit);
+            step.keep_group(ctx);
+            Ok(())
+        })
+        .await
+    }
+
+    async fn build(self: &Rc<Self>, group: GroupId, number: u64) -> Result<(), Error> {
+        let material = match self.material(group, number).await {
+            Err(error) if error.code == "dm.unknown_inbox" => {
+                return self.fail_group(group, error.code).await;
+            }
+            other => other?,
+        };
+        let Some(material) = material else { return Ok(()) };
+        self.step(async |step| {
+            let Some(mut ctx) = step.take_group(group).await? else { return Ok(()) };
+            // Another tab, or a commit read meanwhile, may have been first.
+            let still = ctx.intents.get(&number).is_some_and(|intent| intent.state == IntentState::ToPublish);
+            if still && ctx.is_active() {
+                let before: Vec<_> = ctx.attempts.keys().copied().collect();
+                publish::build_commit(&mut ctx, &self.me, number, &material, &mut step.unit)?;
+                self.note_fresh(&before, &ctx);
+            }
+            step.keep_group(ctx);
+            Ok(())
+        })
+        .await
+    }
+
+    async fn encrypt(&self, group: GroupId, sends: Vec<(u64, MessageId)>) -> Result<(), Error> {
+        self.step(async |step| {
+            let Some(mut ctx) = step.take_group(group).await? else { return Ok(()) };
+            let ids: Vec<_> = sends.iter().map(|(_, id)| *id).collect();
+            let rows = self.message_rows(&ids).await?;
+            let before: Vec<_> = ctx.attempts.keys().copied().collect();
+            for ((number, _), row) in sends.iter().zip(rows) {
+                let waits = ctx.intents.get(number).is_some_and(|i| i.state == IntentState::ToPublish);
+                match row {
+                    Some(row) if waits && send::ready(&ctx) => {
+                        send::encrypt(&mut ctx, &self.me, *number, &row.content, &mut step.unit)?;
+                    }
+                    None if waits => ctx.end_intent(*number, &mut step.unit),
+                    _ => {}
+                }
+            }
+            self.note_fresh(&before, &ctx);
+            step.keep_group(ctx);
+            Ok(())
+        })
+        .await
+    }
+
+    async fn publish_welcomes(&self, group: GroupId, number: u64) -> Result<(), Error> {
+        let owed = self
+            .step(async |step| {
+                let Some(ctx) = step.take_group(group).await? else { return Ok(None) };
+                let intent = ctx.intents.get(&number).cloned();
+                step.keep_group(ctx);
+                Ok(intent)
+            })
+            .await?;
+        let Some(intent) = owed else { return Ok(()) };
+        let batch = publish::welcomes(&intent)?;
+        if !batch.is_empty() {
+            self.delivery.publish(batch).await?;
+        }
+        self.step(async |step| {
+            let Some(mut ctx) = step.take_group(group).await? else { return Ok(()) };
+            ctx.end_intent(number, &mut step.unit);
+            step.unit.changes.strict();
+            step.keep_group(ctx);
+            Ok(())
+        })
+        .await
+    }
+
+    /// A DM whose peer does not exist: it and its messages are failed, and it leaves the list.
+    async fn fail_group(&self, group: GroupId, code: &'static str) -> Result<(), Error> {
+        self.step(async |step| {
+            let Some(mut ctx) = step.take_group(group).await? else { return Ok(()) };
+            let mut thread = step.take_thread(ctx.row.thread()).await?;
+            let numbers: Vec<u64> = ctx.intents.keys().copied().collect();
+            let ids: Vec<_> = numbers.iter().flat_map(|number| message_of(&ctx, *number)).collect();
+            let rows: Vec<MessageRow> = self.message_rows(&ids).await?.into_iter().flatten().collect();
+            rows.into_iter().for_each(|row| publish::fail_message(row, code, &mut step.unit));
+            numbers.into_iter().for_each(|number| ctx.end_intent(number, &mut step.unit));
+            ctx.row_mut().state = GroupState::Failed(code.to_owned());
+            ctx.drop_mls(&mut step.unit);
+            threads::refresh(&mut thread, &ctx.row, &mut step.unit);
+            let (group, id) = (ctx.row.id, thread.id);
+            step.unit.events.push(Event::GroupChanged { group, thread: id });
+            step.unit.changes.strict();
+            step.keep_group(ctx);
+            step.keep_thread(thread);
+            Ok(())
+        })
+        .await
+    }
+}
+
+/// The message an intent publishes, if it publishes one.
+pub(super) fn message_of(ctx: &GroupCtx, number: u64) -> Vec<MessageId> {
+    match ctx.intents.get(&number).map(|intent| &intent.operation) {
+        Some(Operation::Send { message, .. }) => vec![*message],
+        _ => Vec::new(),
+    }
+}
+
+/// True when bytes of the group wait for an answer.
+pub(super) fn owes(ctx: &GroupCtx) -> bool {
+    !ctx.intents.is_empty() || ctx.attempts.values().any(|a| a.outcome == Outcome::Unknown)
+}

@@ -1,0 +1,171 @@
+//! Applies a batch of one group's envelopes: as many as possible in one commit.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use crate::base::{GroupId, MessageId, SequenceId};
+use crate::client::Inner;
+use crate::client::driver::{Step, StepError};
+use crate::client::outbox::{message_of, owes};
+use crate::delivery::Incoming;
+use crate::engine::receive::{Known, Outcomes, receive};
+use crate::engine::state::{GroupCtx, ThreadCtx};
+use crate::engine::threads;
+use crate::error::Error;
+use crate::members::{Reference, States};
+use crate::store::rows::{GroupRow, GroupState, MessageRow};
+
+/// How a batch ended.
+#[derive(Debug, Default)]
+pub struct Processed {
+    /// Code and sentence of what the group waits for, if it waits.
+    pub held: Option<(String, String)>,
+    /// Envelopes refused for good.
+    pub rejected: usize,
+    /// The group's outbox has something to do.
+    pub owes: bool,
+}
+
+/// Why a step over a batch ended before its end.
+enum Stop {
+    End,
+    Held(String, String),
+    Needs(BTreeSet<Reference>),
+    NeedsMessage(MessageId),
+}
+
+#[derive(Default)]
+struct Progress {
+    identity: States,
+    messages: BTreeMap<MessageId, Option<MessageRow>>,
+    careful: bool,
+}
+
+impl Inner {
+    /// Applies envelopes in order, fetching identity state where a decision needs it.
+    pub(super) async fn process(
+        self: &Rc<Self>,
+        group: GroupId,
+        envelopes: &[Incoming],
+    ) -> Result<Processed, Error> {
+        let mut progress = Progress::default();
+        let mut total = Processed::default();
+        loop {
+            let step = self.try_step(async |step| self.process_step(step, group, envelopes, &progress).await);
+            let (stop, rejected, owing) = match step.await {
+                Ok(done) => done,
+                // An id in the batch is taken: look each one up before it is inserted.
+                Err(StepError::Taken) if !progress.careful => {
+                    progress.careful = true;
+                    continue;
+                }
+                Err(StepError::Taken) => {
+                    return Err(Error::bug("a message id is taken after it was looked up"));
+                }
+                Err(StepError::Other(error)) => return Err(error),
+            };
+            total.rejected += rejected;
+            total.owes = owing;
+            match stop {
+                Stop::End => return Ok(total),
+                Stop::Held(code, detail) => {
+                    total.held = Some((code, detail));
+                    return Ok(total);
+                }
+                Stop::Needs(references) => {
+                    progress.identity.extend(self.identity.resolve(&references).await?);
+                }
+                Stop::NeedsMessage(id) => {
+                    let row = self.message_rows(&[id]).await?.pop().flatten();
+                    progress.messages.insert(id, row);
+                }
+            }
+        }
+    }
+
+    async fn process_step(
+        &self,
+        step: &mut Step<'_>,
+        group: GroupId,
+        envelopes: &[Incoming],
+        progress: &Progress,
+    ) -> Result<(Stop, usize, bool), Error> {
+        let Some(mut ctx) = step.take_group(group).await? else { return Ok((Stop::End, 0, false)) };
+        let mut thread = step.take_thread(ctx.row.thread()).await?;
+        let own = self.own_messages(&ctx, envelopes).await?;
+        let messages = progress.messages.iter().map(|(id, row)| (*id, row.clone())).chain(own).collect();
+        let known = Known {
+            me: &self.me,
+            identity: &progress.identity,
+            messages: &messages,
+            careful: progress.careful,
+        };
+        let before = Standing::of(&ctx.row, &thread);
+        let mut rejected = 0;
+        let mut stop = Stop::End;
+        for envelope in envelopes {
+            if envelope.sequence_id <= ctx.position.processed {
+                continue;
+            }
+            match receive(&mut ctx, &mut thread, &known, envelope, &mut step.unit) {
+                Outcomes::Applied | Outcomes::Repeated => {}
+                Outcomes::Rejected(..) => rejected += 1,
+                Outcomes::Held(code, detail) => stop = Stop::Held(code, detail),
+                Outcomes::Needs(references) => stop = Stop::Needs(references),
+                Outcomes::NeedsMessage(id) => stop = Stop::NeedsMessage(id),
+            }
+            if !matches!(stop, Stop::End) || ctx.row.state != GroupState::Active {
+                break;
+            }
+        }
+        if Standing::of(&ctx.row, &thread) != before {
+            threads::refresh(&mut thread, &ctx.row, &mut step.unit);
+        }
+        let owing = owes(&ctx);
+        step.keep_group(ctx);
+        step.keep_thread(thread);
+        Ok((stop, rejected, owing))
+    }
+
+    /// Rows of own messages whose echo is in the batch.
+    async fn own_messages(
+        &self,
+        ctx: &GroupCtx,
+        envelopes: &[Incoming],
+    ) -> Result<Vec<(MessageId, Option<MessageRow>)>, Error> {
+        let ids: Vec<MessageId> = envelopes
+            .iter()
+            .filter(|envelope| envelope.sequence_id > ctx.position.processed)
+            .filter_map(|envelope| ctx.attempts.get(&envelope.hash))
+            .flat_map(|attempt| message_of(ctx, attempt.intent))
+            .collect();
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let rows = self.message_rows(&ids).await?;
+        Ok(ids.into_iter().zip(rows).collect())
+    }
+}
+
+/// What the thread row depends on.
+#[derive(PartialEq)]
+struct Standing {
+    activity: Option<crate::base::Nanos>,
+    state: GroupState,
+    consent: Option<crate::consent::Record>,
+}
+
+impl Standing {
+    fn of(row: &GroupRow, thread: &ThreadCtx) -> Self {
+        Self {
+            activity: row.last_message_ns,
+            state: row.state.clone(),
+            consent: thread.consents.get(&row.id).copied(),
+        }
+    }
+}
+
+/// The position a topic is read from.
+pub(super) fn position(ctx: &GroupCtx) -> SequenceId {
+    ctx.position.processed
+}

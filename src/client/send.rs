@@ -1,0 +1,163 @@
+//! Sending: messages asked for together share one commit (BR-052: in the order they were asked).
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use futures::channel::oneshot;
+
+use crate::base::{GroupId, MessageId};
+use crate::client::driver::{Step, StepError};
+use crate::client::{Client, Inner};
+use crate::engine::send::{self, Outbound};
+use crate::error::Error;
+
+/// Messages of one commit.
+const BATCH: usize = 128;
+
+type Reply = oneshot::Sender<Result<MessageId, Error>>;
+
+struct Waiting {
+    group: GroupId,
+    outbound: Outbound,
+    reply: Reply,
+}
+
+/// Messages asked for and not committed yet.
+#[derive(Default)]
+pub struct Queue {
+    waiting: RefCell<Vec<Waiting>>,
+    draining: Cell<bool>,
+}
+
+impl Client {
+    /// Sends an EncodedContent in a conversation, named by any of its groups.
+    ///
+    /// Resolves once the message is durable, online or not (design section 3); it is then in the
+    /// thread as unpublished and leaves as soon as it can. `key` repeats an earlier call: the same
+    /// content and key give the same id and no second message.
+    ///
+    /// # Errors
+    /// `conversation.not_found`, `group.*`, `dm.unknown_inbox`, `message.too_large`,
+    /// `content.reserved_type`, `input.value`, `store.*`.
+    pub async fn send(
+        &self,
+        group: GroupId,
+        content: Vec<u8>,
+        key: Option<String>,
+    ) -> Result<MessageId, Error> {
+        self.0.open()?;
+        let key = key.unwrap_or_else(|| self.0.random_hex());
+        let outbound = send::accept(content, key)?;
+        let (reply, answer) = oneshot::channel();
+        self.0.sends.waiting.borrow_mut().push(Waiting { group, outbound, reply });
+        if !self.0.sends.draining.replace(true) {
+            let inner = self.0.clone();
+            self.0.platform.spawn(Box::pin(async move { inner.drain().await }));
+        }
+        answer
+            .await
+            .unwrap_or_else(|_| Err(Error::new("client.closed", "the client was closed while sending")))
+    }
+}
+
+impl Inner {
+    fn random_hex(&self) -> String {
+        let mut bytes = [0; 16];
+        self.platform.random(&mut bytes);
+        hex::encode(bytes)
+    }
+
+    async fn drain(self: Rc<Self>) {
+        loop {
+            let batch: Vec<Waiting> = {
+                let mut waiting = self.sends.waiting.borrow_mut();
+                let count = waiting.len().min(BATCH);
+                waiting.drain(..count).collect()
+            };
+            if batch.is_empty() {
+                self.sends.draining.set(false);
+                return;
+            }
+            let mut conversations: BTreeMap<GroupId, Vec<Waiting>> = BTreeMap::new();
+            for message in batch {
+                conversations.entry(message.group).or_default().push(message);
+            }
+            for (group, messages) in conversations {
+                self.send_together(group, messages).await;
+            }
+        }
+    }
+
+    async fn send_together(self: &Rc<Self>, group: GroupId, messages: Vec<Waiting>) {
+        let outbounds: Vec<Outbound> = messages.iter().map(|m| m.outbound.clone()).collect();
+        let all = self.try_step(async |step| self.send_step(step, group, &outbounds).await).await;
+        match all {
+            Ok((winner, results)) => {
+                for (message, result) in messages.into_iter().zip(results) {
+                    // A caller that went away has no use for the answer.
+                    let _ = message.reply.send(result);
+                }
+                self.kick(winner);
+            }
+            Err(StepError::Taken) => {
+                for message in messages {
+                    let result = self.send_repeated(group, &message.outbound).await;
+                    let _ = message.reply.send(result);
+                }
+            }
+            Err(StepError::Other(error)) => {
+                for message in messages {
+                    let _ = message.reply.send(Err(error.clone()));
+                }
+            }
+        }
+    }
+
+    /// One of a batch was sent before under the same key: each is looked up on its own.
+    async fn send_repeated(self: &Rc<Self>, group: GroupId, outbound: &Outbound) -> Result<MessageId, Error> {
+        let one = std::slice::from_ref(outbound);
+        match self.try_step(async |step| self.send_step(step, group, one).await).await {
+            Ok((winner, results)) => {
+                self.kick(winner);
+                results.into_iter().next().unwrap_or_else(|| Err(Error::bug("a send without an answer")))
+            }
+            Err(StepError::Other(error)) => Err(error),
+            Err(StepError::Taken) => {
+                let winner = self.winner_of(group).await?;
+                Ok(crate::wire::message_id(winner, &outbound.key, &outbound.bytes))
+            }
+        }
+    }
+
+    async fn send_step(
+        &self,
+        step: &mut Step<'_>,
+        group: GroupId,
+        outbounds: &[Outbound],
+    ) -> Result<(GroupId, Vec<Result<MessageId, Error>>), Error> {
+        let named = step.need_group(group).await?;
+        let thread = step.take_thread(named.row.thread()).await?;
+        let winner = thread.row.as_ref().map_or(group, |row| row.winner);
+        let mut ctx = if winner == group {
+            named
+        } else {
+            step.keep_group(named);
+            step.need_group(winner).await?
+        };
+        let mut results = Vec::with_capacity(outbounds.len());
+        let before: Vec<_> = ctx.attempts.keys().copied().collect();
+        for outbound in outbounds {
+            let sent = send::send(&mut ctx, &thread, &self.me, outbound, &mut step.unit);
+            // Later messages of the batch must not overtake one that failed half-way.
+            if matches!(&sent, Err(error) if error.code == "bug.internal") {
+                return Err(sent.err().unwrap_or_else(|| Error::bug("send")));
+            }
+            results.push(sent);
+        }
+        self.note_fresh(&before, &ctx);
+        step.keep_group(ctx);
+        step.keep_thread(thread);
+        Ok((winner, results))
+    }
+}

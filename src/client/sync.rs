@@ -1,0 +1,245 @@
+//! Reading topics: explicitly, and in the background when the service says there is news.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use futures::StreamExt;
+use futures::channel::mpsc;
+
+use crate::base::{GroupId, SequenceId, Topic};
+use crate::client::process::{Processed, position};
+use crate::client::{Client, Inner, load};
+use crate::delivery::{Incoming, Subscription};
+use crate::error::Error;
+use crate::store::rows::{GroupRow, GroupState, IntentRow, PositionRow};
+use crate::store::{Read, Table};
+
+/// Envelopes of one topic in one query.
+const PAGE: u32 = 200;
+/// Topics of one query.
+const TOPICS: usize = 500;
+
+/// What a sync did. One bad conversation never stops the others: it is listed here.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct SyncReport {
+    /// Groups read to their end.
+    pub synced: usize,
+    /// Groups that wait, with the code and the reason.
+    pub held: Vec<(GroupId, String, String)>,
+    /// Groups whose reading or publishing failed.
+    pub failed: Vec<(GroupId, Error)>,
+}
+
+/// Background reading, ended by dropping it.
+pub struct Live {
+    topics: mpsc::UnboundedSender<Topic>,
+    subscriptions: BTreeMap<Topic, Subscription>,
+}
+
+impl Client {
+    /// Publishes what is owed, takes in Welcomes, and reads every active group to its end.
+    ///
+    /// # Errors
+    /// `delivery.*` when the service cannot be reached at all; trouble of single groups is in the
+    /// report.
+    pub async fn sync(&self) -> Result<SyncReport, Error> {
+        self.0.open()?;
+        let mut report = SyncReport::default();
+        self.0.run_outboxes(&mut report).await?;
+        self.0.sync_welcomes().await?;
+        self.0.sync_groups(&mut report).await?;
+        // What was read can leave something to publish: a change to rebuild, Welcomes.
+        self.0.run_outboxes(&mut report).await?;
+        Ok(report)
+    }
+
+    /// Reads the groups of one conversation to their end, and publishes what they owe.
+    pub async fn sync_conversation(&self, group: GroupId) -> Result<SyncReport, Error> {
+        self.0.open()?;
+        let mut report = SyncReport::default();
+        for member in self.0.set_of(group).await? {
+            self.0.run_outbox(member).await?;
+            self.0.note(&mut report, member, self.0.sync_group(member).await);
+        }
+        Ok(report)
+    }
+
+    /// Publishes every stored message of a conversation now.
+    ///
+    /// # Errors
+    /// `delivery.unavailable` when the service is out of reach; the messages stay stored.
+    pub async fn publish(&self, group: GroupId) -> Result<(), Error> {
+        self.0.open()?;
+        for member in self.0.set_of(group).await? {
+            self.0.run_outbox(member).await?;
+        }
+        Ok(())
+    }
+
+    /// Starts reading in the background. Returns at once; ends with [`Client::close`].
+    pub fn go_live(&self) {
+        if self.0.closed.get() || self.0.live.borrow().is_some() {
+            return;
+        }
+        let (topics, mut news) = mpsc::unbounded();
+        *self.0.live.borrow_mut() = Some(Live { topics, subscriptions: BTreeMap::new() });
+        let inner = Rc::downgrade(&self.0);
+        self.0.listen(Topic::Welcome(self.0.me.installation.0));
+        self.0.platform.spawn(Box::pin(async move {
+            if let Some(inner) = inner.upgrade() {
+                // First of all, what was missed and what a former life left unfinished. A service
+                // out of reach wakes the topics again once it is back.
+                let _ = Client(inner.clone()).sync().await;
+                inner.listen_to_groups().await;
+            }
+            while let Some(topic) = news.next().await {
+                let Some(inner) = inner.upgrade() else { return };
+                let mut woken = BTreeSet::from([topic]);
+                while let Ok(more) = news.try_recv() {
+                    woken.insert(more);
+                }
+                inner.wake(woken).await;
+            }
+        }));
+    }
+}
+
+impl Inner {
+    async fn wake(self: &Rc<Self>, topics: BTreeSet<Topic>) {
+        for topic in topics {
+            // Failures show on the conversation, or come back with the next wake-up or sync.
+            match topic {
+                Topic::Group(group) => {
+                    let _ = self.run_outbox(group).await;
+                    if self.sync_group(group).await.is_ok_and(|done| done.owes) {
+                        self.kick(group);
+                    }
+                }
+                Topic::Welcome(_) => {
+                    let _ = self.sync_welcomes().await;
+                }
+                Topic::Identity(_) | Topic::KeyPackage(_) => {}
+            }
+        }
+    }
+
+    /// Subscribes to a topic, once.
+    pub(super) fn listen(&self, topic: Topic) {
+        let mut live = self.live.borrow_mut();
+        let Some(live) = live.as_mut() else { return };
+        if live.subscriptions.contains_key(&topic) {
+            return;
+        }
+        let sender = live.topics.clone();
+        let wake = Rc::new(move |topic| {
+            // The receiver is gone once the client is closed.
+            let _ = sender.unbounded_send(topic);
+        });
+        live.subscriptions.insert(topic, self.delivery.subscribe(vec![topic], wake));
+    }
+
+    async fn listen_to_groups(&self) {
+        // Without the list nothing is subscribed; an explicit sync still reads everything.
+        for row in self.active_groups().await.unwrap_or_default() {
+            self.listen(Topic::Group(row.id));
+        }
+    }
+
+    async fn active_groups(&self) -> Result<Vec<GroupRow>, Error> {
+        let answer = self.store.read(vec![Read::prefix(Table::Groups, &[])]).await?;
+        let mut rows = load::rows::<GroupRow>(answer.first().map_or(&[], Vec::as_slice))?;
+        rows.retain(|row| row.state == GroupState::Active);
+        Ok(rows)
+    }
+
+    async fn run_outboxes(self: &Rc<Self>, report: &mut SyncReport) -> Result<(), Error> {
+        let answer = self.store.read(vec![Read::prefix(Table::Intents, &[])]).await?;
+        let intents = load::rows::<IntentRow>(answer.first().map_or(&[], Vec::as_slice))?;
+        let groups: BTreeSet<GroupId> = intents.into_iter().map(|intent| intent.group).collect();
+        for group in groups {
+            match self.run_outbox(group).await {
+                Ok(()) => {}
+                Err(error) if error.code == "delivery.unavailable" => return Err(error),
+                Err(error) => report.failed.push((group, error)),
+            }
+        }
+        Ok(())
+    }
+
+    async fn sync_groups(self: &Rc<Self>, report: &mut SyncReport) -> Result<(), Error> {
+        let groups = self.active_groups().await?;
+        let answer = self.store.read(vec![Read::prefix(Table::Positions, &[0])]).await?;
+        let positions: BTreeMap<Topic, SequenceId> =
+            load::rows::<PositionRow>(answer.first().map_or(&[], Vec::as_slice))?
+                .into_iter()
+                .map(|row| (row.topic, row.processed))
+                .collect();
+        let topics: Vec<(Topic, SequenceId)> = groups
+            .iter()
+            .map(|row| Topic::Group(row.id))
+            .map(|topic| (topic, positions.get(&topic).copied().unwrap_or_default()))
+            .collect();
+        for chunk in topics.chunks(TOPICS) {
+            let answer = self.delivery.query(chunk.to_vec(), PAGE).await?;
+            let mut news: BTreeMap<GroupId, Vec<Incoming>> = BTreeMap::new();
+            for envelope in answer {
+                if let Topic::Group(group) = envelope.topic {
+                    news.entry(group).or_default().push(envelope);
+                }
+            }
+            for (topic, _) in chunk {
+                let Topic::Group(group) = *topic else { continue };
+                let result = match news.remove(&group) {
+                    Some(envelopes) => self.process_all(group, envelopes).await,
+                    None => Ok(Processed::default()),
+                };
+                self.note(report, group, result);
+            }
+        }
+        Ok(())
+    }
+
+    fn note(&self, report: &mut SyncReport, group: GroupId, result: Result<Processed, Error>) {
+        match result {
+            Ok(Processed { held: Some((code, detail)), .. }) => report.held.push((group, code, detail)),
+            Ok(_) => report.synced += 1,
+            Err(error) => report.failed.push((group, error)),
+        }
+    }
+
+    /// Applies a first page, then reads on until the end of the topic.
+    async fn process_all(self: &Rc<Self>, group: GroupId, first: Vec<Incoming>) -> Result<Processed, Error> {
+        let full = first.len() >= PAGE as usize;
+        let done = self.process(group, &first).await?;
+        if full && done.held.is_none() { self.sync_group(group).await } else { Ok(done) }
+    }
+
+    /// Reads one group's topic from its position to the end.
+    pub(super) async fn sync_group(self: &Rc<Self>, group: GroupId) -> Result<Processed, Error> {
+        let mut total = Processed::default();
+        loop {
+            self.open()?;
+            let Some(from) = self.position_of(group).await? else { return Ok(total) };
+            let asked = [(Topic::Group(group), from)];
+            let answer = self.delivery.query(asked.to_vec(), PAGE).await?;
+            let full = answer.len() >= PAGE as usize;
+            let done = self.process(group, &answer).await?;
+            total.rejected += done.rejected;
+            (total.held, total.owes) = (done.held, done.owes);
+            if !full || total.held.is_some() {
+                return Ok(total);
+            }
+        }
+    }
+
+    /// The position of an active group.
+    async fn position_of(&self, group: GroupId) -> Result<Option<SequenceId>, Error> {
+        self.step(async |step| {
+            let Some(ctx) = step.take_group(group).await? else { return Ok(None) };
+            let at = ctx.is_active().then(|| position(&ctx));
+            step.keep_group(ctx);
+            Ok(at)
+        })
+        .await
+    }
+}

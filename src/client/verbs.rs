@@ -1,0 +1,140 @@
+//! What an app asks of conversations and consent: one committed step each.
+
+use std::rc::Rc;
+
+use crate::base::{GroupId, InboxId, ThreadId, Topic};
+use crate::client::{Client, Inner, load};
+use crate::consent::{Entity, State, state_of};
+use crate::engine::{consent, create};
+use crate::error::Error;
+use crate::store::rows::ThreadRow;
+
+impl Client {
+    /// The DM with an inbox: the one there is, else a new one (DMS-005).
+    ///
+    /// Resolves once it is durable, online or not; adding the peer goes on in the background.
+    ///
+    /// # Errors
+    /// `dm.self`, `client.not_registered`, `store.*`.
+    pub async fn create_dm(&self, peer: InboxId) -> Result<GroupId, Error> {
+        self.0.open()?;
+        let dm = create::dm_with(&self.0.me, peer)?;
+        if !self.is_registered() {
+            return Err(Error::new(
+                "client.not_registered",
+                "register this installation first: call register()",
+            ));
+        }
+        let mut chance = [0; 48];
+        self.0.platform.random(&mut chance);
+        let group = self
+            .0
+            .step(async |step| {
+                let mut thread = step.take_thread(ThreadId::Dm(dm)).await?;
+                if let Some(winner) = create::reusable(&thread) {
+                    step.keep_thread(thread);
+                    return Ok(winner);
+                }
+                let ctx = create::create_dm(&self.0.me, peer, &chance, &mut thread, &mut step.unit)?;
+                let group = ctx.row.id;
+                step.keep_group(ctx);
+                step.keep_thread(thread);
+                Ok(group)
+            })
+            .await?;
+        self.0.listen(Topic::Group(group));
+        self.0.kick(group);
+        Ok(group)
+    }
+
+    /// The DM with an inbox, if there is one: the winner of its set.
+    pub async fn dm_with(&self, peer: InboxId) -> Result<Option<GroupId>, Error> {
+        self.0.open()?;
+        let dm = create::dm_with(&self.0.me, peer)?;
+        let row = load::row::<ThreadRow>(&*self.0.store, ThreadId::Dm(dm).to_key()).await?;
+        Ok(row.map(|(row, _)| row.winner))
+    }
+
+    /// The consent state of an entity; unknown when there is no record (CONS-001).
+    pub async fn consent(&self, entity: Entity) -> Result<State, Error> {
+        self.0.open()?;
+        Ok(state_of(self.0.consent_of(entity).await?.as_ref()))
+    }
+
+    /// Sets the consent of one entity, now (CONS-011).
+    pub async fn set_consent(&self, entity: Entity, state: State) -> Result<(), Error> {
+        self.0.open()?;
+        let thread = match entity {
+            Entity::Conversation(group) => self.0.group_row(group).await?.map(|row| (group, row.thread())),
+            Entity::Inbox(_) => None,
+        };
+        let Some((group, thread)) = thread else {
+            return self.0.set_consent_apart(entity, state).await;
+        };
+        self.0
+            .step(async |step| {
+                let mut ctx = step.take_thread(thread).await?;
+                consent::decide(&mut ctx, &[group], state, &mut step.unit);
+                step.keep_thread(ctx);
+                Ok(())
+            })
+            .await
+    }
+
+    /// Sets the consent of a conversation: of every group of a stitched DM, at one time, so that a
+    /// blocked peer cannot come back through a duplicate (design section 8).
+    pub async fn set_conversation_consent(&self, group: GroupId, state: State) -> Result<(), Error> {
+        self.0.open()?;
+        let thread = self.0.thread_of(group).await?;
+        self.0
+            .step(async |step| {
+                let mut ctx = step.take_thread(thread).await?;
+                let named = consent::groups_of(&ctx);
+                consent::decide(&mut ctx, &named, state, &mut step.unit);
+                step.keep_thread(ctx);
+                Ok(())
+            })
+            .await
+    }
+
+    /// The other groups of a stitched DM (DMS-017); empty for a lone one.
+    pub async fn duplicates(&self, group: GroupId) -> Result<Vec<GroupId>, Error> {
+        self.0.open()?;
+        let mut set = self.0.set_of(group).await?;
+        set.retain(|member| *member != group);
+        Ok(set)
+    }
+}
+
+impl Inner {
+    async fn set_consent_apart(&self, entity: Entity, state: State) -> Result<(), Error> {
+        let stored = self.consent_of(entity).await?;
+        self.step(async |step| {
+            consent::decide_apart(stored.as_ref(), entity, state, &mut step.unit);
+            Ok(())
+        })
+        .await
+    }
+
+    /// The thread a group belongs to.
+    pub(super) async fn thread_of(&self, group: GroupId) -> Result<ThreadId, Error> {
+        Ok(self.group_row(group).await?.ok_or_else(load::not_found)?.thread())
+    }
+
+    /// The row of a group's thread; `None` when the thread left the list (a failed DM).
+    pub(super) async fn thread_row(&self, group: GroupId) -> Result<Option<ThreadRow>, Error> {
+        let thread = self.thread_of(group).await?;
+        Ok(load::row::<ThreadRow>(&*self.store, thread.to_key()).await?.map(|(row, _)| row))
+    }
+
+    /// Every group of the conversation a group belongs to.
+    pub(super) async fn set_of(&self, group: GroupId) -> Result<Vec<GroupId>, Error> {
+        let row = self.thread_row(group).await?;
+        Ok(row.map_or_else(|| vec![group], |row| row.groups.into_iter().map(|entry| entry.group).collect()))
+    }
+
+    /// The group a conversation is listed and written in (DMS-007).
+    pub(super) async fn winner_of(self: &Rc<Self>, group: GroupId) -> Result<GroupId, Error> {
+        Ok(self.thread_row(group).await?.map_or(group, |row| row.winner))
+    }
+}

@@ -1,0 +1,174 @@
+//! A commit or a proposal met in the topic, own or foreign: judged by the same rules, merged last
+//! (GMOD-016, GMOD-019, GMOD-021, GMOD-036).
+
+use crate::base::{Nanos, SequenceId};
+use crate::commit::kinds::{Place, unsupported};
+use crate::commit::{self, Ground, Verdict, transcript};
+use crate::engine::event::Event;
+use crate::engine::receive::{Known, Outcomes, from_verdict, reject};
+use crate::engine::state::{GroupCtx, ThreadCtx};
+use crate::engine::unit::Unit;
+use crate::engine::{settle, transcripts, views};
+use crate::meta::{MetaError, Op, next_dictionary};
+use crate::mls::facts::{AppDataOp, CommitFacts, ProposalFacts, SenderFacts};
+use crate::mls::{self, OpenError, OpenedCommit, PendingProposal};
+use crate::store::rows::{AttemptRow, GroupState, Operation};
+
+/// A commit of ours, read back.
+pub fn own(
+    ctx: &mut GroupCtx,
+    thread: &mut ThreadCtx,
+    known: &Known<'_>,
+    attempt: &AttemptRow,
+    at: (SequenceId, Nanos),
+    unit: &mut Unit,
+) -> Outcomes {
+    if attempt.epoch < ctx.row.epoch {
+        ctx.end_attempt(attempt.hash, unit);
+        return reject("GMOD-036", "an own commit of a past epoch; the change is built again");
+    }
+    let Some(state) = ctx.mls.as_mut() else { return reject("group.not_a_member", "no longer a member") };
+    let Some(facts) = mls::pending_facts(&state.group) else {
+        return Outcomes::Held("bug".into(), "an own commit in flight is not pending in MLS".into());
+    };
+    match examine(&facts, known, at) {
+        Outcomes::Applied => {}
+        Outcomes::Rejected(code, reason) => {
+            if let Err(error) = mls::clear_pending(&state.scratch, &mut state.group) {
+                return Outcomes::Held("storage".into(), error.to_string());
+            }
+            ctx.end_attempt(attempt.hash, unit);
+            ctx.end_intent(attempt.intent, unit);
+            return Outcomes::Rejected(code, reason);
+        }
+        waiting => return waiting,
+    }
+    if let Err(error) = mls::merge_pending(&state.scratch, &mut state.group) {
+        return Outcomes::Held("bug".into(), error.to_string());
+    }
+    settle::committed(ctx, attempt, at.0, unit);
+    applied(ctx, thread, known, &facts, at, unit);
+    Outcomes::Applied
+}
+
+/// A commit of another installation.
+pub fn foreign(
+    ctx: &mut GroupCtx,
+    thread: &mut ThreadCtx,
+    known: &Known<'_>,
+    opened: OpenedCommit,
+    at: (SequenceId, Nanos),
+    unit: &mut Unit,
+) -> Outcomes {
+    let Some(state) = ctx.mls.as_mut() else { return reject("group.not_a_member", "no longer a member") };
+    let after = match next_dictionary(&state.group.facts().dictionary, &operations(opened.app_data())) {
+        Ok((after, _)) => after,
+        Err(error) => return reject(requirement(&error), &error.to_string()),
+    };
+    let staged = match mls::stage(&state.scratch, &state.group, opened, &after) {
+        Ok(staged) => staged,
+        Err(OpenError::Unsupported(kind)) => return from_verdict(unsupported(kind, Place::Commit)),
+        Err(error) => return reject("RFC9420-12.4.2", &error.to_string()),
+    };
+    let facts = staged.facts().clone();
+    match examine(&facts, known, at) {
+        Outcomes::Applied => {}
+        other => return other,
+    }
+    if let Err(error) = mls::merge(&state.scratch, &mut state.group, staged) {
+        return Outcomes::Held("bug".into(), error.to_string());
+    }
+    applied(ctx, thread, known, &facts, at, unit);
+    Outcomes::Applied
+}
+
+/// The checks every commit passes before it is merged, whoever built it.
+fn examine(facts: &CommitFacts, known: &Known<'_>, at: (SequenceId, Nanos)) -> Outcomes {
+    let missing = known.identity.missing(&commit::needed(facts));
+    if !missing.is_empty() {
+        return Outcomes::Needs(missing);
+    }
+    let ground = Ground { position: at.0, states: known.identity, client: &known.me.version };
+    from_verdict(commit::judge(facts, &ground))
+}
+
+/// What follows from a merged commit.
+fn applied(
+    ctx: &mut GroupCtx,
+    thread: &mut ThreadCtx,
+    known: &Known<'_>,
+    facts: &CommitFacts,
+    at: (SequenceId, Nanos),
+    unit: &mut Unit,
+) {
+    // Leave requests come with groups; nobody leaves a DM.
+    if let (Ok(Some(update)), SenderFacts::Member(by)) =
+        (transcript::of_commit(facts, &Default::default()), &facts.committer)
+    {
+        let sender = (by.inbox.unwrap_or(known.me.inbox), by.installation);
+        let source = transcripts::Source { key: at.1.0.to_string(), sender, at };
+        transcripts::record(ctx, thread, &update, &source, unit);
+    }
+    if let Some(state) = &ctx.mls {
+        let (after, authenticator) = (state.group.facts(), state.group.authenticator());
+        let rolled_back_ends =
+            facts.path_leaf.as_ref().is_some_and(|l| l.installation == known.me.installation);
+        let row = ctx.row_mut();
+        views::describe(row, &after, authenticator);
+        row.rolled_back &= !rolled_back_ends;
+    }
+    if !facts.leaves_after.iter().any(|leaf| leaf.installation == known.me.installation) {
+        removed(ctx, unit);
+    }
+    settle::rebuild_stale(ctx, unit);
+    unit.events.push(Event::GroupChanged { group: ctx.row.id, thread: ctx.row.thread() });
+}
+
+/// Own removal: history stays, every MLS row goes, nothing more is published.
+fn removed(ctx: &mut GroupCtx, unit: &mut Unit) {
+    ctx.row_mut().state = GroupState::Inactive;
+    ctx.drop_mls(unit);
+    let ended: Vec<u64> = ctx
+        .intents
+        .values()
+        .filter(|intent| !matches!(intent.operation, Operation::Send { .. }))
+        .map(|intent| intent.number)
+        .collect();
+    ended.into_iter().for_each(|number| ctx.end_intent(number, unit));
+}
+
+fn operations(updates: &[(u16, AppDataOp)]) -> Vec<(u16, Op)> {
+    let op = |op: &AppDataOp| match op {
+        AppDataOp::Update(payload) => Op::Update(payload.clone()),
+        AppDataOp::Remove => Op::Remove,
+    };
+    updates.iter().map(|(component, update)| (*component, op(update))).collect()
+}
+
+fn requirement(error: &MetaError) -> &'static str {
+    match error {
+        MetaError::UpdateAndRemove(_) | MetaError::RemovedTwice(_) | MetaError::RemoveAbsent(_) => "GMOD-030",
+        MetaError::Reserved(_) => "META-003",
+        MetaError::Immutable(_) => "META-004",
+        MetaError::Registry(_) | MetaError::RegistryRemoved => "META-015",
+        _ => "META-010",
+    }
+}
+
+/// A standalone proposal: kept only after the checks of GMOD-019.
+pub fn proposal(
+    ctx: &mut GroupCtx,
+    known: &Known<'_>,
+    facts: &ProposalFacts,
+    pending: PendingProposal,
+) -> Outcomes {
+    let Some(state) = ctx.mls.as_mut() else { return reject("group.not_a_member", "no longer a member") };
+    match commit::judge_standalone(facts, &state.group.facts(), &known.me.version) {
+        Verdict::Applied => {}
+        verdict => return from_verdict(verdict),
+    }
+    match mls::keep_proposal(&state.scratch, &mut state.group, pending) {
+        Ok(()) => Outcomes::Applied,
+        Err(error) => Outcomes::Held("bug".into(), error.to_string()),
+    }
+}

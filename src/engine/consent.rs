@@ -1,0 +1,34 @@
+//! An app deciding about a conversation, a DM, or an inbox (CONS-011, CONS-041, design section 8).
+
+use crate::base::GroupId;
+use crate::consent::{Entity, Record, State, app_act};
+use crate::engine::state::ThreadCtx;
+use crate::engine::threads;
+use crate::engine::unit::Unit;
+
+/// Records a decision about the groups `named`, all at the same time, and relists the thread.
+///
+/// A DM handle names every group of its set, so that a blocked peer cannot come back through a
+/// duplicate; `preferences.setConsentStates` names one.
+pub fn decide(thread: &mut ThreadCtx, named: &[GroupId], state: State, unit: &mut Unit) {
+    for group in named {
+        let stored = thread.consents.get(group).copied();
+        let record = app_act(Entity::Conversation(*group), state, unit.now);
+        thread.consents.insert(*group, record);
+        unit.put_consent(stored.as_ref(), record);
+    }
+    threads::refresh_consent(thread, unit);
+    unit.changes.strict();
+}
+
+/// Records a decision about an entity no thread of this database belongs to: an inbox, or a
+/// conversation that is not here yet.
+pub fn decide_apart(stored: Option<&Record>, entity: Entity, state: State, unit: &mut Unit) {
+    unit.put_consent(stored, app_act(entity, state, unit.now));
+    unit.changes.strict();
+}
+
+/// Every group of a thread.
+pub fn groups_of(thread: &ThreadCtx) -> Vec<GroupId> {
+    thread.row.iter().flat_map(|row| row.groups.iter().map(|entry| entry.group)).collect()
+}

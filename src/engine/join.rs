@@ -1,0 +1,211 @@
+//! A Welcome: inspected whole before anything is written
+//! (JOIN, DMS-003, DMS-008, DMS-010, DMS-015, CONS-022 to CONS-025).
+
+use std::collections::BTreeSet;
+
+use crate::base::{DmId, GroupId, Nanos, SequenceId, ThreadId};
+use crate::commit::transcript;
+use crate::consent::{Entity, Join, start};
+use crate::delivery::Incoming;
+use crate::dm::{AdmissionError, Admitted, admit as admit_kind, check_activation};
+use crate::engine::event::Event;
+use crate::engine::receive::{Outcomes, above, paused};
+use crate::engine::state::{GroupCtx, Me, MlsState, ThreadCtx};
+use crate::engine::unit::Unit;
+use crate::engine::{threads, transcripts, views};
+use crate::members::{self, JoinError, Members, Reference, States, references};
+use crate::meta::{ConversationType, Dictionary};
+use crate::mls::facts::JoinFacts;
+use crate::mls::{self, PendingJoin, Scratch, SealedWelcome, WelcomeError};
+use crate::store::rows::{GroupKind, GroupRow, GroupState, SettingsView};
+use crate::wire::{ClientEnvelope, WelcomeInput};
+
+/// A Welcome opened on a scratch, not joined.
+pub struct OpenedJoin {
+    /// The scratch it was opened on.
+    pub scratch: Scratch,
+    /// The pending join.
+    pub pending: PendingJoin,
+    /// What it describes.
+    pub facts: JoinFacts,
+}
+
+impl OpenedJoin {
+    /// The group.
+    pub fn group(&self) -> GroupId {
+        self.facts.group.group_id
+    }
+
+    /// The thread it belongs to: its dm id when it is a DM with a readable pair.
+    pub fn thread(&self) -> ThreadId {
+        let dictionary = Dictionary::new(&self.facts.group.dictionary);
+        let pair = dictionary.dm_pair().ok().flatten();
+        let dm = pair.and_then(|[a, b]| DmId::of(a, b));
+        dm.map_or(ThreadId::Group(self.group()), ThreadId::Dm)
+    }
+}
+
+/// Opens an envelope of the Welcome topic with the key packages of `globals`.
+pub fn open(scratch: Scratch, envelope: &Incoming) -> Result<OpenedJoin, Outcomes> {
+    let reject = |reason: &str| Outcomes::Rejected("JOIN".into(), reason.to_owned());
+    let input = match ClientEnvelope::decode(&envelope.payload) {
+        Ok(ClientEnvelope::Welcome(input)) => input,
+        Ok(_) => return Err(reject("not a Welcome")),
+        Err(error) => return Err(reject(&error.to_string())),
+    };
+    let WelcomeInput::V1 { data, metadata, hpke_public_key, .. } = input else {
+        return Err(Outcomes::Held(
+            "welcome.pointer".into(),
+            "Welcome pointers are not supported yet".into(),
+        ));
+    };
+    let opened = mls::unwrap_welcome(&scratch, &SealedWelcome { data, metadata }, &hpke_public_key)
+        .and_then(|(welcome, cursor)| mls::inspect(&scratch, &welcome, cursor));
+    match opened {
+        Ok(pending) => {
+            let facts = pending.facts().clone();
+            Ok(OpenedJoin { scratch, pending, facts })
+        }
+        Err(WelcomeError::NoKey) => Err(Outcomes::Held(
+            "welcome.unknown_key_package".into(),
+            "made for a key package this device does not hold".into(),
+        )),
+        Err(error) => Err(reject(&error.to_string())),
+    }
+}
+
+/// The identity states the Welcome's membership names.
+pub fn needed(facts: &JoinFacts) -> BTreeSet<Reference> {
+    // A membership that cannot be read needs nothing: the Welcome is refused.
+    Members::read(&facts.group.dictionary).map(|members| references::of_join(&members)).unwrap_or_default()
+}
+
+/// Checks the Welcome and joins: the new group with its thread, consent and transcript in `unit`.
+///
+/// `existing` is the row of a group with this id, when there is one.
+pub fn settle(
+    me: &Me,
+    opened: OpenedJoin,
+    existing: Option<(&GroupRow, u64)>,
+    thread: &mut ThreadCtx,
+    identity: &States,
+    envelope: &Incoming,
+    unit: &mut Unit,
+) -> Result<GroupCtx, Outcomes> {
+    if existing.is_some_and(|(row, _)| row.state == GroupState::Active) {
+        return Err(Outcomes::Repeated);
+    }
+    let kind = admit(me, &opened.facts, existing, identity, envelope)?;
+    let reject = |reason: String| Outcomes::Rejected("JOIN-060".into(), reason);
+    let OpenedJoin { scratch, pending, facts } = opened;
+    let (anchor, adder) = (SequenceId(facts.anchor), facts.adder.clone());
+    let adder_inbox = adder.inbox.ok_or_else(|| reject("the adder's credential names no inbox".into()))?;
+    let dictionary = Dictionary::new(&facts.group.dictionary);
+    let creator = dictionary.creator().map_err(|error| reject(error.to_string()))?;
+    let group = pending
+        .join(&scratch, existing.is_some())
+        .map_err(|error| Outcomes::Rejected("JOIN".into(), error.to_string()))?;
+
+    let mut row = GroupRow {
+        id: facts.group.group_id,
+        kind,
+        dm: match thread.id {
+            ThreadId::Dm(dm) => Some(dm),
+            ThreadId::Group(_) => None,
+        },
+        state: GroupState::Active,
+        adder: adder_inbox,
+        creator,
+        created_ns: existing.map_or(envelope.server_ns, |(row, _)| row.created_ns),
+        joined_ns: unit.now,
+        anchor,
+        last_message_ns: existing.and_then(|(row, _)| row.last_message_ns),
+        hold: None,
+        epoch: 0,
+        authenticator: Vec::new(),
+        members: Vec::new(),
+        settings: SettingsView::default(),
+        rolled_back: false,
+        last_intent: existing.map_or(0, |(row, _)| row.last_intent),
+    };
+    views::describe(&mut row, &group.facts(), group.authenticator());
+    let revision = existing.map_or(0, |(_, revision)| revision);
+    if existing.is_some() {
+        unit.changes
+            .delete_prefix(crate::store::Table::Mls, &crate::store::rows::MlsPageRow::group_prefix(row.id));
+    }
+    let ctx = GroupCtx::fresh(row, revision, Some(MlsState { scratch, group }), anchor);
+    consent(me, &ctx, thread, envelope.server_ns, unit);
+    let duplicate = thread.row.is_some();
+    threads::refresh(thread, &ctx.row, unit);
+    let update = transcript::of_join(adder_inbox, me.inbox);
+    let source = transcripts::Source {
+        key: format!("{}_welcome_added", envelope.server_ns.0),
+        sender: (adder_inbox, adder.installation),
+        at: (anchor, envelope.server_ns),
+    };
+    transcripts::record(&ctx, thread, &update, &source, unit);
+    let consent = thread.state();
+    unit.events.push(Event::Conversation { group: ctx.row.id, thread: thread.id, consent, duplicate });
+    Ok(ctx)
+}
+
+/// Every check of a join, in order; nothing is written before the last.
+fn admit(
+    me: &Me,
+    facts: &JoinFacts,
+    existing: Option<(&GroupRow, u64)>,
+    identity: &States,
+    envelope: &Incoming,
+) -> Result<GroupKind, Outcomes> {
+    let reject = |id: &str, reason: String| Outcomes::Rejected(id.to_owned(), reason);
+    let refused = |error: AdmissionError| reject(error.id(), error.to_string());
+    let (kind, dm) = match admit_kind(facts, me.inbox).map_err(refused)? {
+        Admitted::Dm(dm) => (GroupKind::Dm, Some(dm)),
+        Admitted::Other(ConversationType::Group) => (GroupKind::Group, None),
+        Admitted::Other(ConversationType::Sync) => {
+            // Device sync is not part of this version: a sync group is left alone, not refused.
+            return Err(Outcomes::Held("welcome.sync".into(), "sync groups are not supported yet".into()));
+        }
+        Admitted::Other(_) => {
+            return Err(reject("JOIN-060", "a kind of conversation this version does not know".into()));
+        }
+    };
+    members::check_join(facts, (me.inbox, me.installation), envelope.sequence_id, identity).map_err(
+        |error| match error {
+            JoinError::Needed(reference) => Outcomes::Needs(BTreeSet::from([reference])),
+            refused => reject(refused.id(), refused.to_string()),
+        },
+    )?;
+    if let Some((row, _)) = existing.filter(|(row, _)| row.state == GroupState::Restored) {
+        check_activation(row.dm, dm).map_err(refused)?;
+    }
+    let dictionary = Dictionary::new(&facts.group.dictionary);
+    match above(dictionary.floor_text().unwrap_or_default(), &me.version) {
+        Some(floor) => Err(paused(&floor)),
+        None => Ok(kind),
+    }
+}
+
+/// The one record a join begins with (CONS-022 to CONS-025, DMS-010).
+fn consent(me: &Me, ctx: &GroupCtx, thread: &mut ThreadCtx, welcome_ns: Nanos, unit: &mut Unit) {
+    let group = ctx.row.id;
+    let stored = thread.consents.get(&group).copied();
+    let siblings: Vec<_> =
+        thread.consents.iter().filter(|(id, _)| **id != group).map(|(_, record)| *record).collect();
+    let record = start(&Join {
+        group,
+        own: me.inbox,
+        creator: ctx.row.creator,
+        adder: ctx.row.adder,
+        stored: stored.as_ref(),
+        siblings: &siblings,
+        left: false,
+        welcome_ns,
+    });
+    if let Some(record) = record {
+        debug_assert_eq!(record.entity, Entity::Conversation(group));
+        thread.consents.insert(group, record);
+        unit.put_consent(stored.as_ref(), record);
+    }
+}

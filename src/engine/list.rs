@@ -1,0 +1,93 @@
+//! The conversation list: which lines to read, and which of them an app gets
+//! (DMS-007, CONS-030, CONS-031).
+
+use crate::base::Nanos;
+use crate::consent::{Filter, State};
+use crate::store::rows::{GroupKind, GroupRow, ListingRow, Row};
+use crate::store::{Read, Record, StoreError, Table, after_prefix};
+
+/// By what a list is ordered; newest first either way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OrderBy {
+    /// Last activity, else creation.
+    #[default]
+    LastActivity,
+    /// Creation, or the Welcome at a joiner.
+    CreatedAt,
+}
+
+/// What an app asks of the list.
+#[derive(Clone, Debug, Default)]
+pub struct ListOptions {
+    /// Absent is not empty: absent means allowed and unknown, empty means none.
+    pub consent: Option<Vec<State>>,
+    /// Only this kind.
+    pub kind: Option<GroupKind>,
+    /// Created later than this.
+    pub created_after: Option<Nanos>,
+    /// Created earlier than this.
+    pub created_before: Option<Nanos>,
+    /// Every group of each stitched DM (DMS-017).
+    pub include_duplicates: bool,
+    /// Order.
+    pub order_by: OrderBy,
+    /// At most so many conversations.
+    pub limit: Option<usize>,
+}
+
+impl ListOptions {
+    /// The lines to read: one range a consent state, newest first.
+    pub fn reads(&self) -> Vec<Read> {
+        // Another order or a filter beyond consent has to see every line.
+        let whole = self.order_by != OrderBy::LastActivity
+            || self.kind.is_some()
+            || self.created_after.is_some()
+            || self.created_before.is_some();
+        let limit = if whole { None } else { self.limit.map(|n| u32::try_from(n).unwrap_or(u32::MAX)) };
+        Filter::listing(self.consent.as_deref())
+            .states()
+            .map(|state| Read::Range {
+                table: Table::Listing,
+                index: None,
+                from: Some(vec![state as u8]),
+                to: after_prefix(&[state as u8]),
+                descending: false,
+                limit,
+            })
+            .collect()
+    }
+
+    /// Merges the lines of all states, newest first; a sync group is never listed (SYNC-005).
+    pub fn merge(&self, answers: Vec<Vec<Record>>) -> Result<Vec<ListingRow>, StoreError> {
+        let mut lines = answers
+            .iter()
+            .flatten()
+            .map(|record| ListingRow::decode(&record.body))
+            .collect::<Result<Vec<_>, _>>()?;
+        lines.retain(|line| line.kind != GroupKind::Sync && self.kind.is_none_or(|kind| kind == line.kind));
+        lines.sort_by(|a, b| b.sort.cmp(&a.sort).then_with(|| a.thread.cmp(&b.thread)));
+        if self.order_by == OrderBy::LastActivity
+            && self.created_after.is_none()
+            && self.created_before.is_none()
+        {
+            lines.truncate(self.limit.unwrap_or(usize::MAX));
+        }
+        Ok(lines)
+    }
+
+    /// Applies what only the group's row can answer.
+    pub fn finish(&self, mut groups: Vec<GroupRow>) -> Vec<GroupRow> {
+        groups.retain(|group| {
+            self.created_after.is_none_or(|after| group.created_ns > after)
+                && self.created_before.is_none_or(|before| group.created_ns < before)
+        });
+        if self.order_by == OrderBy::CreatedAt {
+            groups.sort_by(|a, b| b.created_ns.cmp(&a.created_ns).then_with(|| a.id.cmp(&b.id)));
+        }
+        // Duplicates ride along with their conversation and do not count against the limit.
+        if !self.include_duplicates {
+            groups.truncate(self.limit.unwrap_or(usize::MAX));
+        }
+        groups
+    }
+}

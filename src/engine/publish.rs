@@ -1,0 +1,292 @@
+//! The outbox of one group: what has to leave next, and what an answer means
+//! (GMOD-004, GMOD-016, GMOD-018, GMOD-025, GMOD-036, SEND-007).
+//!
+//! | intent | next |
+//! |---|---|
+//! | an attempt without an outcome | hand out the very same bytes again |
+//! | commit wanted, none in flight | build it on the present epoch |
+//! | Committed | publish the Welcomes it owes |
+//! | message not encrypted, no commit wanted | encrypt it |
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::base::{InboxId, InstallationId, MessageId, SequenceId, Topic, sha256};
+use crate::commit::{self, Latest, PlanError};
+use crate::delivery::{Outgoing, Receipt};
+use crate::engine::event::Event;
+use crate::engine::state::{GroupCtx, Me};
+use crate::engine::unit::Unit;
+use crate::error::Error;
+use crate::members::States;
+use crate::meta::component::GROUP_MEMBERSHIP;
+use crate::meta::{Op, next_dictionary};
+use crate::mls::facts::AppDataOp;
+use crate::mls::{self, CommitPlan};
+use crate::store::rows::{
+    AttemptRow, IntentRow, IntentState, MessageRow, MessageStatus, Operation, Outcome, OwedWelcome,
+};
+use crate::wire::{ClientEnvelope, WelcomeAlgorithm, WelcomeInput};
+
+/// Messages that leave in one request.
+const BATCH: usize = 50;
+/// Bytes that leave in one request.
+const BATCH_BYTES: usize = 768 * 1024;
+/// Own echoes older than this many epochs cannot be read any more by all members.
+const OWN_WINDOW: u64 = 2;
+
+/// What the outbox of a group does next.
+pub enum Work {
+    /// Nothing to do.
+    Nothing,
+    /// Hand out these stored attempts, in one request.
+    Publish(Vec<AttemptRow>),
+    /// Build the commit of this intent: identity state and key packages are needed first.
+    Build(u64),
+    /// Encrypt these messages: intent and message id.
+    Encrypt(Vec<(u64, MessageId)>),
+    /// Publish the Welcomes this intent owes.
+    Welcomes(u64),
+}
+
+/// Looks at a group's intents and attempts, in order.
+pub fn next(ctx: &GroupCtx) -> Work {
+    if ctx.mls.is_none() {
+        return Work::Nothing;
+    }
+    if let Some(owed) = ctx.intents.values().find(|intent| intent.state == IntentState::Committed) {
+        return Work::Welcomes(owed.number);
+    }
+    // A paused group publishes nothing but Welcomes it owes (GMOD-025).
+    if ctx.row.hold.is_some() {
+        return Work::Nothing;
+    }
+    let waiting = in_flight(ctx);
+    if !waiting.is_empty() {
+        return Work::Publish(waiting);
+    }
+    let first = ctx.intents.values().find(|intent| !matches!(intent.operation, Operation::Send { .. }));
+    if let Some(intent) = first {
+        return match intent.state {
+            IntentState::ToPublish => Work::Build(intent.number),
+            // Accepted and not read back yet: the next read of the topic moves it on.
+            _ => Work::Nothing,
+        };
+    }
+    let sends: Vec<_> = ctx
+        .intents
+        .values()
+        .filter(|intent| intent.state == IntentState::ToPublish)
+        .filter_map(|intent| match intent.operation {
+            Operation::Send { message, .. } => Some((intent.number, message)),
+            _ => None,
+        })
+        .take(BATCH)
+        .collect();
+    if sends.is_empty() || ctx.row.rolled_back { Work::Nothing } else { Work::Encrypt(sends) }
+}
+
+/// Attempts without an outcome, in the order of their intents: one commit, or a run of messages.
+fn in_flight(ctx: &GroupCtx) -> Vec<AttemptRow> {
+    let mut size = 0;
+    let mut batch = Vec::new();
+    for intent in ctx.intents.values() {
+        let IntentState::Published(hash) = &intent.state else { continue };
+        let Some(attempt) = ctx.attempts.get(hash).filter(|a| a.outcome == Outcome::Unknown) else {
+            continue;
+        };
+        size += attempt.payload.len();
+        if !batch.is_empty() && (attempt.commit || size > BATCH_BYTES || batch.len() == BATCH) {
+            break;
+        }
+        let alone = attempt.commit;
+        batch.push(attempt.clone());
+        if alone {
+            break;
+        }
+    }
+    batch
+}
+
+/// Messages encrypted too many epochs ago that the topic, read to its end, does not hold: they are
+/// encrypted again under the same idempotency key. The old attempt stays, for a late echo.
+pub fn reopen_outdated(ctx: &mut GroupCtx, unit: &mut Unit) {
+    let outdated: Vec<_> = ctx
+        .attempts
+        .values()
+        .filter(|a| !a.commit && a.outcome == Outcome::Unknown && a.epoch + OWN_WINDOW < ctx.row.epoch)
+        .cloned()
+        .collect();
+    for mut attempt in outdated {
+        if let Some(mut intent) = ctx.intents.get(&attempt.intent).cloned() {
+            intent.state = IntentState::ToPublish;
+            ctx.put_intent(intent, unit);
+        }
+        attempt.outcome = Outcome::Settled;
+        ctx.put_attempt(attempt, unit);
+        unit.changes.strict();
+    }
+}
+
+/// The request of a batch of attempts.
+pub fn request(attempts: &[AttemptRow]) -> Vec<Outgoing> {
+    attempts
+        .iter()
+        .map(|a| Outgoing { topic: a.topic, payload: a.payload.clone(), identifiers: Vec::new() })
+        .collect()
+}
+
+/// Notes that attempts were stored by the service. In memory only: a restart asks again.
+pub fn accepted(ctx: &mut GroupCtx, attempts: &[AttemptRow], receipts: &[Receipt]) {
+    for (attempt, receipt) in attempts.iter().zip(receipts) {
+        if let Some(known) = ctx.attempts.get_mut(&attempt.hash) {
+            known.outcome = Outcome::Accepted(receipt.sequence_id);
+        }
+    }
+}
+
+/// A definite refusal: the commit is dropped and its intent given up, a message becomes failed.
+///
+/// `rows` are the message rows of refused messages.
+pub fn refused(
+    ctx: &mut GroupCtx,
+    attempts: &[AttemptRow],
+    rows: Vec<MessageRow>,
+    unit: &mut Unit,
+) -> Result<(), Error> {
+    for attempt in attempts {
+        ctx.end_attempt(attempt.hash, unit);
+        if attempt.commit {
+            if let Some(mls) = &mut ctx.mls {
+                mls::clear_pending(&mls.scratch, &mut mls.group).map_err(Error::bug)?;
+            }
+        }
+        ctx.end_intent(attempt.intent, unit);
+    }
+    rows.into_iter().for_each(|row| fail_message(row, "delivery.refused", unit));
+    unit.changes.strict();
+    Ok(())
+}
+
+/// Marks a message as failed for good.
+pub fn fail_message(mut row: MessageRow, code: &str, unit: &mut Unit) {
+    row.status = MessageStatus::Failed(code.to_owned());
+    let (id, group, thread, status) = (row.id, row.group, row.thread, row.status.clone());
+    unit.changes.put(&row);
+    unit.events.push(Event::MessageStatus { id, group, thread, status });
+}
+
+/// A usable key package.
+pub struct Package {
+    /// The TLS KeyPackage.
+    pub bytes: Vec<u8>,
+    /// The HPKE key its Welcome is wrapped to.
+    pub init_key: Vec<u8>,
+}
+
+/// What a commit is built from, fetched before.
+#[derive(Default)]
+pub struct Material {
+    /// The latest identity update of each inbox concerned.
+    pub latest: BTreeMap<InboxId, SequenceId>,
+    /// The states at those, and at the present entries.
+    pub states: States,
+    /// Checked key packages.
+    pub packages: BTreeMap<InstallationId, Package>,
+}
+
+/// Builds the commit of `number` and stores it as an attempt (GMOD-006, GMOD-009).
+///
+/// # Errors
+/// `dm.unknown_inbox`, `dm.no_installation`: nobody can be added.
+pub fn build_commit(
+    ctx: &mut GroupCtx,
+    me: &Me,
+    number: u64,
+    material: &Material,
+    unit: &mut Unit,
+) -> Result<(), Error> {
+    let mut intent =
+        ctx.intents.get(&number).cloned().ok_or_else(|| Error::bug("building for an intent that is gone"))?;
+    let mls = ctx.mls.as_mut().ok_or_else(|| Error::bug("an active group without MLS state"))?;
+    let facts = mls.group.facts();
+    let add: BTreeSet<InboxId> = match &intent.operation {
+        Operation::AddInboxes(inboxes) => inboxes.iter().copied().collect(),
+        _ => BTreeSet::new(),
+    };
+    let usable = material.packages.keys().copied().collect();
+    let wanted = Latest {
+        add: &add,
+        remove: &BTreeSet::new(),
+        latest: &material.latest,
+        states: &material.states,
+        usable: &usable,
+    };
+    let planned = commit::plan(&facts, (me.inbox, me.installation), &wanted).map_err(unplanned)?;
+    if !planned.unreachable.is_empty() {
+        return Err(Error::new("dm.no_installation", "the other inbox has no device that can be added now"));
+    }
+    let packages: Vec<(InstallationId, &Package)> = planned
+        .adds
+        .iter()
+        .filter_map(|(_, id)| material.packages.get(id).map(|package| (*id, package)))
+        .collect();
+    let writes: Vec<(u16, Vec<u8>)> =
+        planned.membership.into_iter().map(|delta| (GROUP_MEMBERSHIP, delta)).collect();
+    let ops: Vec<(u16, Op)> = writes.iter().map(|(id, delta)| (*id, Op::Update(delta.clone()))).collect();
+    let (dictionary_after, _) = next_dictionary(&facts.dictionary, &ops).map_err(Error::bug)?;
+    let plan = CommitPlan {
+        adds: packages.iter().map(|(_, package)| package.bytes.clone()).collect(),
+        removes: planned.removes,
+        app_data: writes.into_iter().map(|(id, delta)| (id, AppDataOp::Update(delta))).collect(),
+        kept: Vec::new(),
+        dictionary_after,
+        force_self_update: true,
+    };
+    let sealed = mls::commit(&mls.scratch, &mut mls.group, &me.keys, plan).map_err(Error::bug)?;
+    let envelope =
+        ClientEnvelope::GroupMessage { data: sealed.bytes, sender_hmac: Vec::new(), should_push: false };
+    let payload = envelope.encode();
+    let hash = sha256(&payload);
+    intent.welcome = sealed.welcome.map(|welcome| OwedWelcome {
+        anchor: SequenceId::default(),
+        welcome,
+        recipients: packages.iter().map(|(id, package)| (*id, package.init_key.clone())).collect(),
+    });
+    intent.state = IntentState::Published(hash);
+    intent.builds += 1;
+    let (group, epoch, topic) = (ctx.row.id, facts.epoch, Topic::Group(ctx.row.id));
+    ctx.put_intent(intent, unit);
+    let (commit, outcome) = (true, Outcome::Unknown);
+    ctx.put_attempt(AttemptRow { hash, intent: number, group, topic, payload, epoch, commit, outcome }, unit);
+    unit.changes.strict();
+    Ok(())
+}
+
+fn unplanned(error: PlanError) -> Error {
+    let code = match &error {
+        PlanError::UnknownInbox(_) => "dm.unknown_inbox",
+        PlanError::OwnInstallation => "group.not_a_member",
+        _ => return Error::bug(error),
+    };
+    Error::new(code, error.to_string())
+}
+
+/// The Welcomes an applied commit owes, one for each added installation (GMOD-018).
+pub fn welcomes(intent: &IntentRow) -> Result<Vec<Outgoing>, Error> {
+    let Some(owed) = &intent.welcome else { return Ok(Vec::new()) };
+    owed.recipients
+        .iter()
+        .map(|(installation, init_key)| {
+            let sealed = mls::wrap_welcome(&owed.welcome, owed.anchor.0, init_key).map_err(Error::bug)?;
+            let input = WelcomeInput::V1 {
+                installation_key: installation.0,
+                data: sealed.data,
+                hpke_public_key: init_key.clone(),
+                algorithm: WelcomeAlgorithm::Curve25519,
+                metadata: sealed.metadata,
+            };
+            let payload = ClientEnvelope::Welcome(input).encode();
+            Ok(Outgoing { topic: Topic::Welcome(installation.0), payload, identifiers: Vec::new() })
+        })
+        .collect()
+}

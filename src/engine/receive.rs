@@ -1,0 +1,263 @@
+//! One envelope of a group's topic, in order: applied, rejected for good, held, or waiting for an
+//! identity look-up (PROC-011, PROC-012, GMOD-016, GMOD-021).
+//!
+//! The order of judgement: an own envelope is known by its hash before MLS sees it; a floor above
+//! us pauses; a PublicMessage is refused; then MLS opens the message, and what it opened is judged.
+//! A step that does not apply goes back to the savepoint before it; when the message was authentic
+//! the ratchet step alone is kept.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::base::Version;
+use crate::base::{MessageId, SequenceId};
+use crate::commit::Verdict;
+use crate::commit::kinds::{Place, unsupported};
+use crate::delivery::Incoming;
+use crate::engine::state::{GroupCtx, Me, ThreadCtx};
+use crate::engine::unit::Unit;
+use crate::engine::{application, commits, settle};
+use crate::members::{Reference, States};
+use crate::mls::{self, FrameKind, OpenError, Opened};
+use crate::store::rows::{EnvelopeRow, EnvelopeState, GroupState, Hold, MessageRow, Operation, Outcome};
+use crate::wire::ClientEnvelope;
+
+/// What became of an envelope.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Outcomes {
+    /// Its effects are in the unit.
+    Applied,
+    /// Seen before; nothing to do.
+    Repeated,
+    /// Refused for good: requirement id or code, and a sentence.
+    Rejected(String, String),
+    /// Its position waits: code and sentence.
+    Held(String, String),
+    /// Identity states to fetch first; nothing opened was kept.
+    Needs(BTreeSet<Reference>),
+    /// The message's id is taken: by which row has to be looked up first.
+    NeedsMessage(MessageId),
+}
+
+/// What a step knows besides the group.
+pub struct Known<'a> {
+    /// Who we are.
+    pub me: &'a Me,
+    /// Identity states resolved so far.
+    pub identity: &'a States,
+    /// Message rows looked up so far; `None` for an id that is free.
+    pub messages: &'a BTreeMap<MessageId, Option<MessageRow>>,
+    /// Look every message id up before it is inserted: an insert of this step hit a taken one.
+    pub careful: bool,
+}
+
+/// Processes one envelope and moves the position behind it unless it has to wait.
+pub fn receive(
+    ctx: &mut GroupCtx,
+    thread: &mut ThreadCtx,
+    known: &Known<'_>,
+    envelope: &Incoming,
+    unit: &mut Unit,
+) -> Outcomes {
+    let outcome = judge(ctx, thread, known, envelope, unit);
+    match &outcome {
+        Outcomes::Applied | Outcomes::Repeated => release(ctx, envelope.sequence_id),
+        Outcomes::Rejected(code, reason) => {
+            record_rejection(envelope, code, reason, unit);
+            release(ctx, envelope.sequence_id);
+        }
+        Outcomes::Held(code, detail) => {
+            let hold = Hold { code: code.clone(), detail: detail.clone(), sequence_id: envelope.sequence_id };
+            if ctx.row.hold.as_ref() != Some(&hold) {
+                ctx.row_mut().hold = Some(hold);
+            }
+        }
+        Outcomes::Needs(_) | Outcomes::NeedsMessage(_) => {}
+    }
+    outcome
+}
+
+fn release(ctx: &mut GroupCtx, at: SequenceId) {
+    ctx.advance(at);
+    if ctx.row.hold.is_some() {
+        ctx.row_mut().hold = None;
+    }
+}
+
+/// Keeps a terminal rejection with its reason, without the payload.
+pub fn record_rejection(envelope: &Incoming, code: &str, reason: &str, unit: &mut Unit) {
+    unit.changes.put(&EnvelopeRow {
+        topic: envelope.topic,
+        sequence_id: envelope.sequence_id,
+        server_ns: envelope.server_ns,
+        hash: envelope.hash,
+        payload: Vec::new(),
+        state: EnvelopeState::Rejected(code.to_owned(), reason.to_owned()),
+        received_ns: unit.now,
+    });
+}
+
+fn judge(
+    ctx: &mut GroupCtx,
+    thread: &mut ThreadCtx,
+    known: &Known<'_>,
+    envelope: &Incoming,
+    unit: &mut Unit,
+) -> Outcomes {
+    if ctx.row.state != GroupState::Active || ctx.mls.is_none() {
+        return reject("group.not_a_member", "received after the own removal");
+    }
+    let data = match ClientEnvelope::decode(&envelope.payload) {
+        Ok(ClientEnvelope::GroupMessage { data, .. }) => data,
+        Ok(_) => return reject("PROC-011", "not a group message"),
+        Err(error) => return reject("PROC-011", &error.to_string()),
+    };
+    let frame = match mls::peek(&data) {
+        Ok(frame) => frame,
+        Err(error) => return reject("PROC-011", &error.to_string()),
+    };
+    if frame.group_id != ctx.row.id {
+        return reject("PROC-011", "names another group");
+    }
+    if let Some(floor) = above(&ctx.row.settings.floor, &known.me.version) {
+        return paused(&floor);
+    }
+    if let Some(attempt) = ctx.attempts.get(&envelope.hash).cloned() {
+        return own(ctx, thread, known, &attempt, envelope, unit);
+    }
+    if frame.kind == FrameKind::Public {
+        return reject("GMOD-002", "sent without membership encryption");
+    }
+    open(ctx, thread, known, (&data, frame.epoch), envelope, unit)
+}
+
+/// An envelope whose bytes we handed out ourselves.
+fn own(
+    ctx: &mut GroupCtx,
+    thread: &mut ThreadCtx,
+    known: &Known<'_>,
+    attempt: &crate::store::rows::AttemptRow,
+    envelope: &Incoming,
+    unit: &mut Unit,
+) -> Outcomes {
+    let at = (envelope.sequence_id, envelope.server_ns);
+    if attempt.commit {
+        return commits::own(ctx, thread, known, attempt, at, unit);
+    }
+    let row = match ctx.intents.get(&attempt.intent).map(|intent| &intent.operation) {
+        Some(Operation::Send { message, .. }) => match known.messages.get(message) {
+            None => return Outcomes::NeedsMessage(*message),
+            Some(row) => row.clone(),
+        },
+        _ => None,
+    };
+    if row.is_none() && attempt.outcome != Outcome::Settled {
+        // The intent or the message is gone: the echo of something already settled.
+        ctx.end_attempt(attempt.hash, unit);
+        return Outcomes::Repeated;
+    }
+    settle::message(ctx, thread, attempt, row, at, unit);
+    Outcomes::Applied
+}
+
+fn open(
+    ctx: &mut GroupCtx,
+    thread: &mut ThreadCtx,
+    known: &Known<'_>,
+    (data, epoch): (&[u8], u64),
+    envelope: &Incoming,
+    unit: &mut Unit,
+) -> Outcomes {
+    let Some(state) = ctx.mls.as_mut() else { return reject("group.not_a_member", "no longer a member") };
+    let savepoint = state.scratch.savepoint();
+    let at = (envelope.sequence_id, envelope.server_ns);
+    let outcome = match mls::open(&state.scratch, &mut state.group, data) {
+        Ok(Opened::Application { sender, plaintext, .. }) => {
+            application::receive(ctx, thread, known, (&sender, &plaintext), at, unit)
+        }
+        Ok(Opened::Proposal(facts, pending)) => commits::proposal(ctx, known, &facts, pending),
+        Ok(Opened::Commit(opened)) => commits::foreign(ctx, thread, known, opened, at, unit),
+        Err(error) => {
+            restore(ctx, &savepoint, false);
+            return refused(ctx, error, (epoch, frame_is_application(data)), unit);
+        }
+    };
+    match &outcome {
+        Outcomes::Applied | Outcomes::Repeated => {}
+        Outcomes::Rejected(..) => restore(ctx, &savepoint, true),
+        Outcomes::Held(..) | Outcomes::Needs(_) | Outcomes::NeedsMessage(_) => {
+            restore(ctx, &savepoint, false)
+        }
+    }
+    outcome
+}
+
+fn frame_is_application(data: &[u8]) -> bool {
+    mls::peek(data).is_ok_and(|frame| frame.kind == FrameKind::Application)
+}
+
+/// What OpenMLS refused to open.
+fn refused(
+    ctx: &mut GroupCtx,
+    error: OpenError,
+    (epoch, application): (u64, bool),
+    unit: &mut Unit,
+) -> Outcomes {
+    match error {
+        OpenError::Own => {
+            // In our name and not from this database: its state was rolled back from outside.
+            if epoch == ctx.row.epoch && !ctx.row.rolled_back {
+                ctx.row_mut().rolled_back = true;
+                ctx.add_intent(Operation::SelfUpdate, unit);
+            }
+            reject("PROC-011", "in our name, without an attempt of this database")
+        }
+        OpenError::SecretReuse => Outcomes::Repeated,
+        OpenError::Unsupported(kind) => from_verdict(unsupported(kind, Place::Commit)),
+        OpenError::BoundedLifetime => reject("lifetime", "an added key package expires"),
+        OpenError::Scratch(error) => Outcomes::Held("storage".into(), error.to_string()),
+        OpenError::WrongEpoch { .. } if epoch < ctx.row.epoch && !application => {
+            reject("PROC-011", "a handshake message of a past epoch")
+        }
+        OpenError::Bug(what) => Outcomes::Held("bug".into(), what),
+        other => reject("PROC-011", &other.to_string()),
+    }
+}
+
+/// Goes back to `savepoint`; `ratchet` keeps the message secrets as they advanced.
+fn restore(ctx: &mut GroupCtx, savepoint: &mls::Savepoint, ratchet: bool) {
+    let id = ctx.row.id;
+    let Some(state) = ctx.mls.as_mut() else { return };
+    if ratchet {
+        state.scratch.restore_keeping_ratchet(savepoint);
+    } else {
+        state.scratch.restore(savepoint);
+    }
+    // The group object may be ahead of the rows: read it again.
+    if let Ok(Some(group)) = mls::Group::load(&state.scratch, id) {
+        state.group = group;
+    }
+}
+
+/// A verdict of the rules as an outcome.
+pub(super) fn from_verdict(verdict: Verdict) -> Outcomes {
+    match verdict {
+        Verdict::Applied => Outcomes::Applied,
+        Verdict::Rejected { id, reason } => Outcomes::Rejected(id.to_owned(), reason),
+        Verdict::Held { code, reason } => Outcomes::Held(code.to_owned(), reason),
+        Verdict::Paused { floor } => paused(&floor),
+    }
+}
+
+/// The floor, when it is above `client`; a malformed one never pauses (GMOD-025, GMOD-027).
+pub(super) fn above(floor: &str, client: &Version) -> Option<String> {
+    floor.parse::<Version>().ok().filter(|version| version > client).map(|version| version.to_string())
+}
+
+pub(super) fn paused(floor: &str) -> Outcomes {
+    let detail = format!("the group requires version {floor} or later; update the app");
+    Outcomes::Held("floor".into(), detail)
+}
+
+pub(super) fn reject(code: &str, reason: &str) -> Outcomes {
+    Outcomes::Rejected(code.to_owned(), reason.to_owned())
+}

@@ -1,0 +1,69 @@
+//! Membership-change messages: records this client writes from what it validated
+//! (GMOD-034, DMS-011). They are never content a member sent.
+
+use crate::base::{InboxId, InstallationId, Nanos, SequenceId, sha256};
+use crate::dm::thread::repeats;
+use crate::engine::event::Event;
+use crate::engine::state::{GroupCtx, ThreadCtx};
+use crate::engine::unit::Unit;
+use crate::store::rows::{ContentTypeView, MessageKind, MessageRow, MessageStatus, TranscriptRow};
+use crate::wire::{ContentType, EncodedContent, GroupUpdated, content_type, message_id};
+
+/// Where a transcript comes from.
+pub struct Source {
+    /// Makes the message id (GMOD-034).
+    pub key: String,
+    /// Who made the change.
+    pub sender: (InboxId, InstallationId),
+    /// The commit's place in the topic.
+    pub at: (SequenceId, Nanos),
+}
+
+/// Stores the transcript as a message, unless the thread has shown an equal add before (DMS-011).
+pub fn record(
+    ctx: &GroupCtx,
+    thread: &mut ThreadCtx,
+    update: &GroupUpdated,
+    source: &Source,
+    unit: &mut Unit,
+) {
+    let payload = update.encode();
+    let adds = !update.added.is_empty();
+    if ctx.row.dm.is_some() && adds {
+        let shown = thread.transcripts.iter().filter_map(|row| GroupUpdated::decode(&row.payload).ok());
+        let shown: Vec<_> = shown.collect();
+        if repeats(update, adds, shown.iter()) {
+            return;
+        }
+    }
+    let content = EncodedContent::group_updated(update).encode();
+    let id = message_id(ctx.row.id, &source.key, &content);
+    if ctx.row.dm.is_some() && adds {
+        let hash = sha256(&payload);
+        let row = TranscriptRow { thread: thread.id, hash, message: id, payload };
+        unit.changes.put(&row);
+        thread.transcripts.push(row);
+    }
+    let ContentType { authority, type_id, major, minor } =
+        ContentType::xmtp(content_type::GROUP_UPDATED, 1, 0);
+    let (sender_inbox, sender_installation) = source.sender;
+    let (sequence_id, sent_ns) = source.at;
+    let row = MessageRow {
+        id,
+        thread: ctx.row.thread(),
+        group: ctx.row.id,
+        delivery: Some(unit.next_delivery()),
+        sent_ns,
+        inserted_ns: unit.tick(),
+        sequence_id,
+        kind: MessageKind::MembershipChange,
+        status: MessageStatus::Published,
+        sender_inbox,
+        sender_installation,
+        content_type: ContentTypeView { authority, type_id, major, minor },
+        content,
+        expires_ns: None,
+    };
+    unit.changes.put(&row);
+    unit.events.push(Event::Message { row: Box::new(row), consent: thread.state() });
+}

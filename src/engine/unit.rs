@@ -1,0 +1,73 @@
+//! One step's write-set, clock reading and events: what every verb fills and the client commits.
+
+use crate::base::{MessageId, Nanos};
+use crate::consent::{Entity, Record, state_of};
+use crate::engine::event::Event;
+use crate::store::rows::{ConsentRow, CountersRow, MessageRow, Row};
+use crate::store::{Changes, Table, Write};
+
+/// A step in the making.
+pub struct Unit {
+    /// The local clock when the step began.
+    pub now: Nanos,
+    /// Everything it writes.
+    pub changes: Changes,
+    /// Told after the commit.
+    pub events: Vec<Event>,
+    counters: CountersRow,
+    counters_revision: u64,
+    counters_used: bool,
+    ticks: i64,
+}
+
+impl Unit {
+    /// An empty step over the database-wide counters as loaded.
+    pub fn new(now: Nanos, counters: CountersRow, counters_revision: u64) -> Self {
+        let (changes, events) = (Changes::default(), Vec::new());
+        Self { now, changes, events, counters, counters_revision, counters_used: false, ticks: 0 }
+    }
+
+    /// A local time of its own: the step's clock reading, one nanosecond later at each call.
+    pub fn tick(&mut self) -> Nanos {
+        self.ticks += 1;
+        Nanos(self.now.0.saturating_add(self.ticks - 1))
+    }
+
+    /// The next database-wide delivery number (PROC-024).
+    pub fn next_delivery(&mut self) -> u64 {
+        self.counters_used = true;
+        self.counters.delivery += 1;
+        self.counters.delivery
+    }
+
+    /// Stores a consent record and announces a changed state (EVENT: only when the state changed).
+    pub fn put_consent(&mut self, stored: Option<&Record>, record: Record) {
+        self.changes.put(&ConsentRow(record));
+        if state_of(stored) != record.state {
+            self.announce_consent(record.entity, record.state);
+        }
+    }
+
+    fn announce_consent(&mut self, entity: Entity, state: crate::consent::State) {
+        self.events.push(Event::Consent { entity, state });
+    }
+
+    /// A message this step inserts.
+    pub fn inserted(&self, id: MessageId) -> Option<MessageRow> {
+        self.changes.writes.iter().find_map(|write| match write {
+            Write::Put { table: Table::Messages, key, body, .. } if key == id.as_bytes() => {
+                MessageRow::decode(body).ok()
+            }
+            _ => None,
+        })
+    }
+
+    /// Closes the step: what to write, what to tell, and the counters as they then are.
+    pub fn finish(mut self) -> (Changes, Vec<Event>, (CountersRow, u64)) {
+        if self.counters_used {
+            self.changes.put_checked(&self.counters, self.counters_revision);
+            self.counters_revision += 1;
+        }
+        (self.changes, self.events, (self.counters, self.counters_revision))
+    }
+}

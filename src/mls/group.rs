@@ -1,0 +1,84 @@
+//! A loaded group and the questions that only read it.
+
+use std::fmt;
+
+use openmls::prelude::{GroupId as MlsGroupId, MlsGroup};
+
+use super::describe;
+use super::facts::{GroupFacts, LeafFacts, ProposalFacts};
+use super::scratch::{Scratch, ScratchError};
+use crate::base::GroupId;
+
+/// The reference of a kept proposal, as commits name it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ProposalId(pub(super) Vec<u8>);
+
+/// A group in memory. Its rows are in the [`Scratch`] it was loaded from; after the scratch was
+/// restored, load it again.
+pub struct Group {
+    pub(super) id: GroupId,
+    pub(super) mls: MlsGroup,
+}
+
+impl Group {
+    pub(super) fn new(id: GroupId, mls: MlsGroup) -> Self {
+        Self { id, mls }
+    }
+
+    /// Loads a group; `None` when the scratch has no complete state of it.
+    pub fn load(scratch: &Scratch, id: GroupId) -> Result<Option<Self>, ScratchError> {
+        let mls = MlsGroup::load(scratch, &MlsGroupId::from_slice(id.as_bytes()))?;
+        Ok(mls.map(|mls| Self { id, mls }))
+    }
+
+    /// Its id.
+    pub fn id(&self) -> GroupId {
+        self.id
+    }
+
+    /// Leaves, dictionary and epoch.
+    pub fn facts(&self) -> GroupFacts {
+        describe::group(self.id, &self.mls)
+    }
+
+    /// GroupContext.epoch.
+    pub fn epoch(&self) -> u64 {
+        self.mls.epoch().as_u64()
+    }
+
+    /// The epoch authenticator: equal at members that share the epoch's secrets.
+    pub fn authenticator(&self) -> Vec<u8> {
+        self.mls.epoch_authenticator().as_slice().to_vec()
+    }
+
+    /// False once a merged commit removed our leaf.
+    pub fn is_active(&self) -> bool {
+        self.mls.is_active()
+    }
+
+    /// Our leaf; `None` once it was removed.
+    pub fn own_leaf(&self) -> Option<LeafFacts> {
+        // Someone added by the commit that removed us may have our index.
+        self.is_active().then(|| describe::leaf_at(&self.mls, self.mls.own_leaf_index().u32())).flatten()
+    }
+
+    /// True while an own commit waits to be read back.
+    pub fn has_pending_commit(&self) -> bool {
+        self.mls.pending_commit().is_some()
+    }
+
+    /// Proposals kept in this epoch, oldest first. While there are any, no message can be sent.
+    pub fn kept_proposals(&self) -> Vec<(ProposalId, ProposalFacts)> {
+        let described = self.mls.pending_proposals().map(|queued| {
+            let id = ProposalId(queued.proposal_reference_ref().as_slice().to_vec());
+            (id, describe::proposal(&self.mls, queued))
+        });
+        described.collect()
+    }
+}
+
+impl fmt::Debug for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Group").field("id", &self.id).field("epoch", &self.epoch()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,16 @@
+//! New groups and DMs with the registry their kind demands (PERM-019, DMS-002).
+
+use super::presets::{DM, Row, registry_of};
+use crate::base::InboxId;
+use crate::meta::{Components, CreateError, NewConversation, new_dictionary};
+
+/// The dictionary of a new group with the policies of `rows`
+/// ([`ALL_MEMBERS`](super::ALL_MEMBERS) or [`ADMINS_ONLY`](super::ADMINS_ONLY)).
+pub fn new_group(new: &NewConversation<'_>, rows: &[Row]) -> Result<Components, CreateError> {
+    new_dictionary(new, None, registry_of(rows))
+}
+
+/// The dictionary of a new DM with `peer`; its policies are fixed (DMS-002).
+pub fn new_dm(new: &NewConversation<'_>, peer: InboxId) -> Result<Components, CreateError> {
+    new_dictionary(new, Some(peer), registry_of(DM))
+}

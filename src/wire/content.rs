@@ -1,0 +1,397 @@
+//! The plaintext of an application message: envelope, content type, encoded content, message id
+//! (facts 5.1, 5.2; GMOD-035).
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use prost::Message;
+use sha2::{Digest, Sha256};
+
+use super::error::decode;
+use super::{GroupUpdated, LeaveRequest, WireError, proto};
+use crate::base::{GroupId, MessageId};
+
+/// Authority and type ids of the content types the core itself names.
+pub mod content_type {
+    /// The authority of the standard types.
+    pub const AUTHORITY: &str = "xmtp.org";
+    /// Plain text, version 1.0.
+    pub const TEXT: &str = "text";
+    /// A membership transcript, version 1.0; never sent.
+    pub const GROUP_UPDATED: &str = "group_updated";
+    /// The older membership transcript; never sent.
+    pub const GROUP_MEMBERSHIP_CHANGE: &str = "group_membership_change";
+    /// A request to be removed, version 1.0.
+    pub const LEAVE_REQUEST: &str = "leave_request";
+    /// Parameter of text: how it is encoded.
+    pub const ENCODING: &str = "encoding";
+    /// The only encoding of text.
+    pub const UTF_8: &str = "UTF-8";
+}
+
+/// Standard types that do not wake receivers unless the app says so.
+const SILENT: [&str; 7] = [
+    content_type::GROUP_MEMBERSHIP_CHANGE,
+    content_type::GROUP_UPDATED,
+    content_type::LEAVE_REQUEST,
+    "application/x-protobuf",
+    "deleteMessage",
+    "reaction",
+    "readReceipt",
+];
+
+/// What a content is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ContentType {
+    /// Who defines the type.
+    pub authority: String,
+    /// The type's name.
+    pub type_id: String,
+    /// Major version: readers match on it.
+    pub major: u32,
+    /// Minor version.
+    pub minor: u32,
+}
+
+impl ContentType {
+    /// A type of the standard authority.
+    pub fn xmtp(type_id: &str, major: u32, minor: u32) -> Self {
+        Self { authority: content_type::AUTHORITY.into(), type_id: type_id.into(), major, minor }
+    }
+
+    /// True for `xmtp.org/group_updated` and `xmtp.org/group_membership_change` of any version:
+    /// a client writes them for itself and never publishes them (GMOD-035).
+    pub fn is_transcript_type(&self) -> bool {
+        let transcripts = [content_type::GROUP_UPDATED, content_type::GROUP_MEMBERSHIP_CHANGE];
+        self.authority == content_type::AUTHORITY && transcripts.contains(&self.type_id.as_str())
+    }
+
+    /// Whether a message of this type wakes its receivers when the app does not choose.
+    /// Types of other authorities do.
+    pub fn pushes_by_default(&self) -> bool {
+        self.authority != content_type::AUTHORITY || !SILENT.contains(&self.type_id.as_str())
+    }
+}
+
+/// `authority/type:major.minor`.
+impl fmt::Display for ContentType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}:{}.{}", self.authority, self.type_id, self.major, self.minor)
+    }
+}
+
+/// How `content` is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compression {
+    /// zlib.
+    Deflate,
+    /// gzip.
+    Gzip,
+    /// A number of a later version: the content is kept and not opened.
+    Unknown(i32),
+}
+
+impl From<i32> for Compression {
+    fn from(number: i32) -> Self {
+        match number {
+            0 => Self::Deflate,
+            1 => Self::Gzip,
+            other => Self::Unknown(other),
+        }
+    }
+}
+
+impl From<Compression> for i32 {
+    fn from(compression: Compression) -> Self {
+        match compression {
+            Compression::Deflate => 0,
+            Compression::Gzip => 1,
+            Compression::Unknown(number) => number,
+        }
+    }
+}
+
+/// Content and what is needed to read it. Its `Debug` shows no message text.
+#[derive(Clone, PartialEq, Eq)]
+pub struct EncodedContent {
+    /// What it is.
+    pub content_type: ContentType,
+    /// What the type's codec needs.
+    pub parameters: BTreeMap<String, String>,
+    /// Shown by apps that do not know the type.
+    pub fallback: Option<String>,
+    /// The codec's bytes.
+    pub content: Vec<u8>,
+    /// How `content` is compressed, if it is.
+    pub compression: Option<Compression>,
+}
+
+impl EncodedContent {
+    /// Plain text.
+    pub fn text(text: &str) -> Self {
+        let mut content = Self::plain(ContentType::xmtp(content_type::TEXT, 1, 0), text.as_bytes().to_vec());
+        content.parameters.insert(content_type::ENCODING.into(), content_type::UTF_8.into());
+        content
+    }
+
+    /// A request to be removed from the group (facts 5.4).
+    pub fn leave_request(request: &LeaveRequest) -> Self {
+        Self::plain(ContentType::xmtp(content_type::LEAVE_REQUEST, 1, 0), request.encode())
+    }
+
+    /// A membership transcript, for the local message list only (GMOD-034).
+    pub fn group_updated(update: &GroupUpdated) -> Self {
+        Self::plain(ContentType::xmtp(content_type::GROUP_UPDATED, 1, 0), update.encode())
+    }
+
+    /// The canonical bytes: parameters in key order.
+    pub fn encode(&self) -> Vec<u8> {
+        proto::EncodedContent {
+            r#type: Some(proto::ContentTypeId {
+                authority_id: self.content_type.authority.clone(),
+                type_id: self.content_type.type_id.clone(),
+                version_major: self.content_type.major,
+                version_minor: self.content_type.minor,
+            }),
+            parameters: self.parameters.clone(),
+            fallback: self.fallback.clone(),
+            content: self.content.clone(),
+            compression: self.compression.map(i32::from),
+        }
+        .encode_to_vec()
+    }
+
+    /// Reads content; one without a type is refused.
+    pub fn decode(bytes: &[u8]) -> Result<Self, WireError> {
+        const NAME: &str = "EncodedContent";
+        let content: proto::EncodedContent = decode(NAME, bytes)?;
+        let id = content.r#type.ok_or(WireError::Missing { message: NAME, field: "type" })?;
+        Ok(Self {
+            content_type: ContentType {
+                authority: id.authority_id,
+                type_id: id.type_id,
+                major: id.version_major,
+                minor: id.version_minor,
+            },
+            parameters: content.parameters,
+            fallback: content.fallback,
+            content: content.content,
+            compression: content.compression.map(Compression::from),
+        })
+    }
+
+    fn plain(content_type: ContentType, content: Vec<u8>) -> Self {
+        Self { content_type, parameters: BTreeMap::new(), fallback: None, content, compression: None }
+    }
+}
+
+impl fmt::Debug for EncodedContent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "EncodedContent({}, {} bytes)", self.content_type, self.content.len())
+    }
+}
+
+/// The plaintext of an application message as we send it. Its `Debug` shows no message text.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PlaintextV1 {
+    /// A serialised [`EncodedContent`].
+    pub content: Vec<u8>,
+    /// Makes equal contents different messages; equal keys make one message of repeated sends.
+    pub idempotency_key: String,
+}
+
+impl PlaintextV1 {
+    /// The plaintext of a message an app sends.
+    ///
+    /// # Errors
+    /// [`WireError::TranscriptType`] for content that must never be published (GMOD-035).
+    pub fn of(content: &EncodedContent, idempotency_key: String) -> Result<Self, WireError> {
+        if content.content_type.is_transcript_type() {
+            return Err(WireError::TranscriptType(content.content_type.to_string()));
+        }
+        Ok(Self { content: content.encode(), idempotency_key })
+    }
+
+    /// The id this message has in a group.
+    pub fn message_id(&self, group: GroupId) -> MessageId {
+        message_id(group, &self.idempotency_key, &self.content)
+    }
+
+    /// The bytes to encrypt.
+    pub fn encode(&self) -> Vec<u8> {
+        use proto::plaintext_envelope::{Content, V1};
+        let v1 = V1 { content: self.content.clone(), idempotency_key: self.idempotency_key.clone() };
+        proto::PlaintextEnvelope { content: Some(Content::V1(v1)) }.encode_to_vec()
+    }
+}
+
+impl fmt::Debug for PlaintextV1 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PlaintextV1({} bytes)", self.content.len())
+    }
+}
+
+/// An opened application message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlaintextEnvelope {
+    /// A message.
+    V1(PlaintextV1),
+    /// A retired form: consumed, never stored as a message.
+    V2,
+}
+
+impl PlaintextEnvelope {
+    /// Reads decrypted bytes.
+    pub fn decode(bytes: &[u8]) -> Result<Self, WireError> {
+        use proto::plaintext_envelope::Content;
+        const NAME: &str = "PlaintextEnvelope";
+        match decode::<proto::PlaintextEnvelope>(NAME, bytes)?.content {
+            Some(Content::V1(v1)) => {
+                Ok(Self::V1(PlaintextV1 { content: v1.content, idempotency_key: v1.idempotency_key }))
+            }
+            Some(Content::V2(_)) => Ok(Self::V2),
+            None => Err(WireError::Missing { message: NAME, field: "content" }),
+        }
+    }
+}
+
+/// The id of a message: SHA-256 over group id, idempotency key and serialised content, with a tab
+/// between them (SEND-002). It is the same for sender and receivers, and differs between groups.
+pub fn message_id(group: GroupId, idempotency_key: &str, content: &[u8]) -> MessageId {
+    let mut hash = Sha256::new();
+    hash.update(group.as_bytes());
+    hash.update(b"\t");
+    hash.update(idempotency_key.as_bytes());
+    hash.update(b"\t");
+    hash.update(content);
+    MessageId(hash.finalize().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::base::InboxId;
+
+    fn content() -> impl Strategy<Value = EncodedContent> {
+        let kind = ("[a-z.]{0,8}", "[a-zA-Z_/-]{0,12}", any::<u32>(), any::<u32>());
+        let parameters = proptest::collection::btree_map(".{0,4}", ".{0,4}", 0..6);
+        let compression = proptest::option::of((0i32..4).prop_map(Compression::from));
+        let body = proptest::collection::vec(any::<u8>(), 0..40);
+        (kind, parameters, proptest::option::of(".{0,8}"), body, compression).prop_map(
+            |((authority, type_id, major, minor), parameters, fallback, content, compression)| {
+                let content_type = ContentType { authority, type_id, major, minor };
+                EncodedContent { content_type, parameters, fallback, content, compression }
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn content_and_plaintext_round_trip(content in content(), key in ".{0,12}") {
+            let bytes = content.encode();
+            prop_assert_eq!(EncodedContent::decode(&bytes), Ok(content));
+            let plaintext = PlaintextV1 { content: bytes, idempotency_key: key };
+            let decoded = PlaintextEnvelope::decode(&plaintext.encode());
+            prop_assert_eq!(decoded, Ok(PlaintextEnvelope::V1(plaintext)));
+        }
+
+        #[test]
+        fn decoding_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..120)) {
+            let _ = EncodedContent::decode(&bytes);
+            let _ = PlaintextEnvelope::decode(&bytes);
+        }
+    }
+
+    #[test]
+    fn text_has_pinned_bytes() {
+        let bytes = EncodedContent::text("hi").encode();
+        let mut want = vec![0x0a, 18, 0x0a, 8];
+        want.extend(b"xmtp.org");
+        want.extend([0x12, 4]);
+        want.extend(b"text");
+        want.extend([0x18, 1, 0x12, 17, 0x0a, 8]);
+        want.extend(b"encoding");
+        want.extend([0x12, 5]);
+        want.extend(b"UTF-8");
+        want.extend([0x22, 2]);
+        want.extend(b"hi");
+        assert_eq!(bytes, want);
+    }
+
+    #[test]
+    fn parameters_are_encoded_in_key_order() {
+        let mut a = EncodedContent::text("x");
+        let mut b = EncodedContent::text("x");
+        for key in ["b", "c", "a"] {
+            a.parameters.insert(key.into(), "1".into());
+        }
+        for key in ["a", "b", "c"] {
+            b.parameters.insert(key.into(), "1".into());
+        }
+        assert_eq!(a.encode(), b.encode());
+    }
+
+    #[test]
+    fn message_ids_hash_group_key_and_content() {
+        let id = message_id(GroupId([1; 16]), "42", b"content");
+        let want = Sha256::digest([&[1u8; 16][..], b"\t42\tcontent"].concat());
+        assert_eq!(id.as_bytes(), &want[..]);
+        assert_ne!(id, message_id(GroupId([2; 16]), "42", b"content"));
+        assert_ne!(id, message_id(GroupId([1; 16]), "43", b"content"));
+        let text = PlaintextV1 { content: b"content".to_vec(), idempotency_key: "42".into() };
+        assert_eq!(text.message_id(GroupId([1; 16])), id);
+    }
+
+    #[test]
+    fn v2_is_its_own_variant_and_nothing_is_an_error() {
+        assert_eq!(PlaintextEnvelope::decode(&[0x12, 0]), Ok(PlaintextEnvelope::V2));
+        assert_eq!(PlaintextEnvelope::decode(&[0x12, 3, 0x12, 1, 7]), Ok(PlaintextEnvelope::V2));
+        let missing = WireError::Missing { message: "PlaintextEnvelope", field: "content" };
+        assert_eq!(PlaintextEnvelope::decode(&[]), Err(missing));
+        assert!(EncodedContent::decode(&[0x22, 1, 7]).is_err());
+    }
+
+    #[test]
+    fn gmod_035_transcript_types_are_not_publishable() {
+        let update = GroupUpdated::by(InboxId([1; 32]));
+        let mut content = EncodedContent::group_updated(&update);
+        for type_id in ["group_updated", "group_membership_change"] {
+            for (major, minor) in [(1, 0), (2, 7), (0, 0)] {
+                content.content_type = ContentType::xmtp(type_id, major, minor);
+                assert!(content.content_type.is_transcript_type());
+                let refused = PlaintextV1::of(&content, "1".into());
+                assert!(matches!(refused, Err(WireError::TranscriptType(_))));
+            }
+        }
+    }
+
+    #[test]
+    fn gmod_035_other_types_are_publishable() {
+        let other =
+            ContentType { authority: "example.org".into(), ..ContentType::xmtp("group_updated", 1, 0) };
+        assert!(!other.is_transcript_type());
+        for content in [EncodedContent::text("hi"), EncodedContent::leave_request(&LeaveRequest::default())] {
+            assert!(PlaintextV1::of(&content, "1".into()).is_ok());
+        }
+    }
+
+    #[test]
+    fn debug_output_shows_no_text() {
+        let content = EncodedContent::text("secret words");
+        let plaintext = PlaintextV1::of(&content, "1".into()).unwrap();
+        assert!(!format!("{content:?}{plaintext:?}").contains("secret"));
+    }
+
+    #[test]
+    fn push_defaults_follow_the_type() {
+        assert!(ContentType::xmtp("text", 1, 0).pushes_by_default());
+        assert!(ContentType::xmtp("reply", 1, 0).pushes_by_default());
+        assert!(!ContentType::xmtp("reaction", 2, 0).pushes_by_default());
+        assert!(!ContentType::xmtp("readReceipt", 1, 0).pushes_by_default());
+        let custom = ContentType { authority: "example.org".into(), ..ContentType::xmtp("reaction", 1, 0) };
+        assert!(custom.pushes_by_default());
+        assert_eq!(custom.to_string(), "example.org/reaction:1.0");
+    }
+}
