@@ -12,7 +12,7 @@ const describe = (value: unknown): string =>
   value === null ? "null" : Array.isArray(value) ? "an array" : isBytes(value) ? "bytes" : typeof value;
 
 const fail = (name: string, expected: string, value: unknown): never => {
-  throw new DovetailError("input.invalid", `${name} must be ${expected}, not ${describe(value)}`);
+  throw new DovetailError("input.value", `${name} must be ${expected}, not ${describe(value)}`);
 };
 
 /** @internal */
@@ -54,7 +54,7 @@ export function count(value: unknown, name: string): number {
 export function member<E extends number>(values: object): (value: unknown, name: string) => E {
   return (value, name) => {
     if (typeof value === "number" && (values as Record<number, string>)[value] !== undefined) return value as E;
-    throw new DovetailError("input.invalid", `${name} has no value ${String(value)}`);
+    throw new DovetailError("input.value", `${name} has no value ${String(value)}`);
   };
 }
 

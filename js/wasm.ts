@@ -88,7 +88,7 @@ async function compile(source: WasmSource): Promise<WebAssembly.Module> {
     }
     return fromResponse(response, url);
   }
-  throw new DovetailError("input.invalid", "init takes a URL, a Response, bytes or a WebAssembly.Module");
+  throw new DovetailError("input.value", "init takes a URL, a Response, bytes or a WebAssembly.Module");
 }
 
 async function fromResponse(response: Response, url: string): Promise<WebAssembly.Module> {
