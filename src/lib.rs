@@ -23,4 +23,4 @@ pub mod wire;
 #[cfg(target_arch = "wasm32")]
 mod bindings;
 #[cfg(target_arch = "wasm32")]
-mod idb;
+pub mod idb;
