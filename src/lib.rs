@@ -22,5 +22,7 @@ pub mod wire;
 
 #[cfg(target_arch = "wasm32")]
 mod bindings;
+#[cfg(all(target_arch = "wasm32", feature = "floor"))]
+mod floor;
 #[cfg(target_arch = "wasm32")]
 mod idb;
