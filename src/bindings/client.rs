@@ -44,10 +44,7 @@ impl RawClient {
     }
 
     /// Runs a call in a task of its own.
-    pub(super) fn call(
-        &self,
-        run: impl AsyncFnOnce(Handle) -> Result<JsValue, Error> + 'static,
-    ) -> Promise {
+    pub(super) fn call(&self, run: impl AsyncFnOnce(Handle) -> Result<JsValue, Error> + 'static) -> Promise {
         let handle = self.handle.clone();
         promise(async move {
             handle.life.check()?;

@@ -45,11 +45,9 @@ impl RawClient {
     /// The conversation of the DM with an inbox, if there is one.
     #[wasm_bindgen(js_name = dmWith)]
     pub fn dm_with(&self, peer: JsValue) -> Promise {
-        self.call(async |handle| {
-            match handle.client.dm_with(Arg::new(peer, "peerInboxId").id()?).await? {
-                Some(group) => view(&handle.client, group).await,
-                None => Ok(JsValue::UNDEFINED),
-            }
+        self.call(async |handle| match handle.client.dm_with(Arg::new(peer, "peerInboxId").id()?).await? {
+            Some(group) => view(&handle.client, group).await,
+            None => Ok(JsValue::UNDEFINED),
         })
     }
 
@@ -58,7 +56,10 @@ impl RawClient {
     pub fn duplicate_dms(&self, id: JsValue) -> Promise {
         self.call(async |handle| {
             let Some(listed) = handle.client.conversation(group_id(id)?).await? else {
-                return Err(Error::new("conversation.not_found", "no conversation with this id is stored here"));
+                return Err(Error::new(
+                    "conversation.not_found",
+                    "no conversation with this id is stored here",
+                ));
             };
             let others = handle.client.duplicates(listed.group.id).await?;
             let found = handle.client.describe_groups(&others).await?;
@@ -71,17 +72,6 @@ impl RawClient {
         self.call(async |handle| {
             let members = handle.client.members(group_id(id)?).await?;
             Ok(values::list(members.iter().map(member)))
-        })
-    }
-
-    /// State of the group a conversation is listed as, for people who look into a problem.
-    #[wasm_bindgen(js_name = debugInfo)]
-    pub fn debug_info(&self, id: JsValue) -> Promise {
-        self.call(async |handle| {
-            let inspection = handle.client.inspect(group_id(id)?).await?;
-            let winner = inspection.groups.iter().find(|group| group.row.id == inspection.winner);
-            let winner = winner.ok_or_else(|| Error::bug("a winner outside of its set"))?;
-            Ok(values::debug_info(winner))
         })
     }
 
@@ -98,18 +88,17 @@ impl RawClient {
             let options = Arg::new(options, "options");
             let options = SendOptions {
                 key: options.may("idempotencyKey", Arg::text)?,
-                silent: !options.may("shouldPush", Arg::flag)?.unwrap_or(true),
-                optimistic: options.may("optimistic", Arg::flag)?.unwrap_or_default(),
+                push: options.may("shouldPush", Arg::flag)?,
             };
             Ok(handle.client.send_with(group, content, options).await?.to_string().into())
         })
     }
 
-    /// Publishes what was sent with `optimistic`, and resolves as an ordinary send does.
+    /// Publishes now what waits to be published.
     #[wasm_bindgen(js_name = publishMessages)]
     pub fn publish_messages(&self, id: JsValue) -> Promise {
         self.call(async |handle| {
-            handle.client.publish_later(group_id(id)?).await?;
+            handle.client.publish(group_id(id)?).await?;
             Ok(JsValue::UNDEFINED)
         })
     }

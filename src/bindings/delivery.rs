@@ -124,7 +124,8 @@ impl Delivery for JsDelivery {
         // Owned by JavaScript: a call after the end finds a function that does nothing.
         let told = Closure::<dyn Fn(JsValue)>::new(told).into_js_value();
         // Without a subscription there are no wake-ups; what is explicitly synced still comes.
-        let end = self.begin("subscribe", &[asked, told]).ok().and_then(|end| end.dyn_into::<Function>().ok());
+        let end =
+            self.begin("subscribe", &[asked, told]).ok().and_then(|end| end.dyn_into::<Function>().ok());
         Subscription::new(move || {
             ended.set(true);
             if let Some(end) = end {
@@ -189,9 +190,7 @@ fn receipt(item: &JsValue) -> Result<Receipt, DeliveryError> {
     let time = field(item, "serverNs")?;
     let time = time.dyn_ref::<BigInt>().and_then(|time| i64::try_from(time.clone()).ok());
     match (id, time) {
-        (Some(id), Some(time)) => {
-            Ok(Receipt { sequence_id: SequenceId(id as u64), server_ns: Nanos(time) })
-        }
+        (Some(id), Some(time)) => Ok(Receipt { sequence_id: SequenceId(id as u64), server_ns: Nanos(time) }),
         (None, _) => Err(invalid("a sequenceId that is not a whole number from 1")),
         (_, None) => Err(invalid("a serverNs that is not a bigint")),
     }
@@ -212,7 +211,9 @@ fn incoming(item: &JsValue) -> Result<Incoming, DeliveryError> {
 }
 
 fn bytes(value: &JsValue, most: usize) -> Result<Vec<u8>, DeliveryError> {
-    let Some(array) = value.dyn_ref::<Uint8Array>() else { return Err(invalid("bytes that are no Uint8Array")) };
+    let Some(array) = value.dyn_ref::<Uint8Array>() else {
+        return Err(invalid("bytes that are no Uint8Array"));
+    };
     if array.length() as usize > most {
         return Err(invalid("too many bytes"));
     }

@@ -1,9 +1,9 @@
 //! Subscriptions: what was committed, told from a task of its own.
 //!
 //! A commit's events go into a queue; a task takes them out, reads what a listener needs to know
-//! and calls it. So a listener never runs while a call is on the stack, and a slow one never holds
-//! up a commit. The queue is bounded: what does not fit is counted and reported as `lagged` once
-//! the queue was worked off.
+//! and calls it. So a listener never runs while a call is on the stack, and never holds up a commit.
+//! The task takes out all there is at each turn; what an app is too slow for waits on the
+//! TypeScript side, where it is bounded and a lag is reported.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,15 +22,13 @@ use crate::base::{GroupId, ThreadId};
 use crate::client::{Client, EventSubscription};
 use crate::error::Error;
 
-/// News kept for a listener that does not keep up.
-const KEPT: usize = 1024;
 /// News told between two reads of the store.
 const TOGETHER: usize = 64;
 
 /// A subscription.
 #[wasm_bindgen]
 pub struct RawSubscription {
-    gate: Rc<Gate>,
+    ended: Rc<Cell<bool>>,
     events: Cell<Option<EventSubscription>>,
 }
 
@@ -38,17 +36,9 @@ pub struct RawSubscription {
 impl RawSubscription {
     /// Reports nothing more; ending twice is fine.
     pub fn end(&self) {
-        self.gate.ended.set(true);
+        self.ended.set(true);
         drop(self.events.take());
     }
-}
-
-/// What both ends of the queue share.
-#[derive(Default)]
-struct Gate {
-    waiting: Cell<usize>,
-    missed: Cell<u32>,
-    ended: Cell<bool>,
 }
 
 /// Subscribes; everything committed afterwards is reported.
@@ -68,27 +58,21 @@ pub async fn subscribe(client: Client, asked: Asked, listener: Function) -> Resu
         return Err(Error::new("client.closed", "the client was closed; create it again"));
     }
     let picker = Picker::new(asked, thread);
-    let gate = Rc::new(Gate::default());
+    let ended = Rc::new(Cell::new(false));
     let (sender, news) = mpsc::unbounded();
-    let events = client.subscribe_commits({
-        let gate = gate.clone();
-        move |events| {
-            for one in picker.pick(events) {
-                if gate.waiting.get() >= KEPT {
-                    gate.missed.set(gate.missed.get().saturating_add(1));
-                } else if sender.unbounded_send(one).is_ok() {
-                    gate.waiting.set(gate.waiting.get() + 1);
-                }
-            }
+    let events = client.subscribe_commits(move |events| {
+        for one in picker.pick(events) {
+            // The other end is gone once a read failed: the client is closed.
+            let _ = sender.unbounded_send(one);
         }
     });
-    life::spawn(tell(client, news, gate.clone(), listener));
-    Ok(RawSubscription { gate, events: Cell::new(Some(events)) })
+    life::spawn(tell(client, news, ended.clone(), listener));
+    Ok(RawSubscription { ended, events: Cell::new(Some(events)) })
 }
 
-async fn tell(client: Client, mut news: UnboundedReceiver<News>, gate: Rc<Gate>, listener: Function) {
+async fn tell(client: Client, mut news: UnboundedReceiver<News>, ended: Rc<Cell<bool>>, listener: Function) {
     let call = |event: JsValue| {
-        if !gate.ended.get()
+        if !ended.get()
             && let Err(thrown) = listener.call1(&JsValue::UNDEFINED, &event)
         {
             // A listener's own mistake: said, and nothing else stops.
@@ -102,20 +86,15 @@ async fn tell(client: Client, mut news: UnboundedReceiver<News>, gate: Rc<Gate>,
         {
             batch.push(more);
         }
-        gate.waiting.set(gate.waiting.get().saturating_sub(batch.len()));
-        if gate.ended.get() {
+        if ended.get() {
             return;
         }
         // A client closed meanwhile can read nothing more: what is left of the queue is dropped.
-        let Ok(events) = read(&client, batch).await else { break };
-        events.into_iter().for_each(call);
-        let missed = if gate.waiting.get() == 0 { gate.missed.replace(0) } else { 0 };
-        if missed > 0 {
-            call(Fields::new().text("type", "lagged").number("missed", missed).done());
+        match read(&client, batch).await {
+            Ok(events) => events.into_iter().for_each(call),
+            Err(_) if client.is_closed() => return,
+            Err(error) => web_sys::console::error_1(&super::errors::to_js(&error)),
         }
-    }
-    if client.is_closed() {
-        call(Fields::new().text("type", "closed").done());
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a subscription is told (CONS-042, CONS-043, CONS-044), and what was told already.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 use crate::base::{GroupId, MessageId, ThreadId};
 use crate::consent::{Entity, Filter as States, State};
@@ -69,12 +69,17 @@ pub struct Picker {
     thread: Option<ThreadId>,
     /// Own messages told when they were sent, which come again when they are read back.
     told: RefCell<BTreeSet<MessageId>>,
+    /// Published messages told lately: another tab may tell of one a second time.
+    lately: RefCell<VecDeque<MessageId>>,
 }
+
+/// How many messages [`Picker::lately`] holds.
+const LATELY: usize = 1024;
 
 impl Picker {
     /// Picks what was asked for; `thread` is the thread of the named conversation.
     pub fn new(asked: Asked, thread: Option<ThreadId>) -> Self {
-        Self { asked, thread, told: RefCell::default() }
+        Self { asked, thread, told: RefCell::default(), lately: RefCell::default() }
     }
 
     /// What of a commit's events is told.
@@ -109,10 +114,25 @@ impl Picker {
             && filter.includes(*consent);
         // Told once: when it was sent here, or else when it is at its place.
         let news = match row.status {
-            MessageStatus::Published => !self.told.borrow_mut().remove(&row.id),
+            MessageStatus::Published => !self.told.borrow_mut().remove(&row.id) && self.remember(row.id),
             _ => wanted && self.told.borrow_mut().insert(row.id),
         };
         (wanted && news).then(|| News::Message(row.clone()))
+    }
+}
+
+impl Picker {
+    /// Notes a message as told; false when it was.
+    fn remember(&self, id: MessageId) -> bool {
+        let mut lately = self.lately.borrow_mut();
+        if lately.contains(&id) {
+            return false;
+        }
+        if lately.len() == LATELY {
+            lately.pop_front();
+        }
+        lately.push_back(id);
+        true
     }
 }
 

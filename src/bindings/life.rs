@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-use js_sys::{Function, Promise};
-use wasm_bindgen::{JsCast, JsValue};
+use js_sys::{Array, Function, Promise, Set};
 use wasm_bindgen::prelude::wasm_bindgen;
+use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::{future_to_promise, spawn_local};
 
 use super::errors;
@@ -22,6 +22,8 @@ use crate::error::Error;
 static CRASHES: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {
+    /// What gives back things of the page that a crashed client held.
+    static RELEASES: Set = Set::new(&JsValue::UNDEFINED);
     static HANDLER: std::cell::RefCell<Option<Function>> = const { std::cell::RefCell::new(None) };
 }
 
@@ -33,6 +35,12 @@ pub fn on_panic(handler: JsValue) {
     HANDLER.with(|kept| *kept.borrow_mut() = handler.dyn_into().ok());
     std::panic::set_hook(Box::new(|info| {
         CRASHES.fetch_add(1, Ordering::Relaxed);
+        RELEASES.with(|releases| {
+            let releases = Array::from(releases);
+            for release in releases.iter().filter_map(|release| release.dyn_into::<Function>().ok()) {
+                let _ = release.call0(&JsValue::UNDEFINED);
+            }
+        });
         let text = JsValue::from_str(&info.to_string());
         let handler = HANDLER.with(|kept| kept.try_borrow().ok().and_then(|kept| kept.clone()));
         // What the handler throws has nowhere to go: the module stops right behind it.
@@ -40,6 +48,17 @@ pub fn on_panic(handler: JsValue) {
             let _ = handler.call1(&JsValue::UNDEFINED, &text);
         }
     }));
+}
+
+/// Calls `release` at a panic. It runs in the middle of whatever panicked, so it must not touch
+/// what a client borrows.
+pub fn at_crash(release: &Function) {
+    RELEASES.with(|releases| releases.add(release));
+}
+
+/// Takes back [`at_crash`].
+pub fn forget_crash(release: &Function) {
+    RELEASES.with(|releases| releases.delete(release));
 }
 
 /// The time between two panics.

@@ -9,7 +9,6 @@ use wasm_bindgen::{JsCast, JsValue};
 use crate::base::{GroupId, Nanos};
 use crate::consent::{Entity, State};
 use crate::engine::history::{HistoryOptions, SortBy};
-use crate::engine::kinds::ContentKind;
 use crate::engine::list::{ListOptions, OrderBy};
 use crate::error::Error;
 use crate::identity::Identifier;
@@ -127,10 +126,14 @@ impl Arg {
         items.iter().enumerate().map(|(at, value)| read(Arg { value, name: name(at) })).collect()
     }
 
-    /// An id.
+    /// An id. Copied by hand it may come with spaces around it or in capitals.
     pub fn id<T: FromStr<Err = crate::base::IdError>>(self) -> Result<T, Error> {
         let name = self.name.clone();
-        self.text()?.parse().map_err(|error| Error::new("input.id", format!("{name}: {error}")))
+        self.text()?
+            .trim()
+            .to_ascii_lowercase()
+            .parse()
+            .map_err(|error| Error::new("input.id", format!("{name}: {error}")))
     }
 
     fn choice<T: Copy>(self, values: &[T]) -> Result<T, Error> {
@@ -190,23 +193,23 @@ impl Arg {
 
     /// `RawListMessages`.
     pub fn history_options(self) -> Result<HistoryOptions, Error> {
-        let kinds = |arg: Arg| arg.list(|kind| kind.choice(&ContentKind::ALL));
+        let types = |arg: Arg| arg.list(Arg::text);
         let states =
             [MessageStatus::Unpublished, MessageStatus::Published, MessageStatus::Failed(String::new())];
         let status = |arg: Arg| Ok(states[arg.choice(&[0, 1, 2])?].clone());
         Ok(HistoryOptions {
             limit: self.may("limit", Arg::number)?.map(|limit| limit as usize),
             descending: self.may("direction", |arg| arg.choice(&[false, true]))?.unwrap_or_default(),
-            sort_by: self.may("sortBy", |arg| arg.choice(&[SortBy::SentAt, SortBy::InsertedAt]))?.unwrap_or_default(),
+            sort_by: self
+                .may("sortBy", |arg| arg.choice(&[SortBy::SentAt, SortBy::InsertedAt]))?
+                .unwrap_or_default(),
             sent_after: self.may("sentAfterNs", Arg::time)?,
             sent_before: self.may("sentBeforeNs", Arg::time)?,
-            inserted_after: self.may("insertedAfterNs", Arg::time)?,
-            inserted_before: self.may("insertedBeforeNs", Arg::time)?,
             kind: self
                 .may("kind", |arg| arg.choice(&[MessageKind::Application, MessageKind::MembershipChange]))?,
             status: self.may("deliveryStatus", status)?,
-            content_kinds: self.may("contentTypes", kinds)?,
-            exclude_content_kinds: self.may("excludeContentTypes", kinds)?.unwrap_or_default(),
+            content_types: self.may("contentTypes", types)?,
+            exclude_content_types: self.may("excludeContentTypes", types)?.unwrap_or_default(),
             exclude_senders: self.may("excludeSenderInboxIds", |arg| arg.list(Arg::id))?.unwrap_or_default(),
         })
     }

@@ -3,7 +3,7 @@
 use js_sys::{Array, BigInt, Object, Reflect, Uint8Array};
 use wasm_bindgen::JsValue;
 
-use crate::base::{Nanos, ThreadId};
+use crate::base::{Nanos, SequenceId, ThreadId};
 use crate::client::{Conversation, GroupInspection, Inspection};
 use crate::consent::{Entity, State};
 use crate::identity::Identifier;
@@ -126,9 +126,11 @@ pub fn conversation(conversation: &Conversation) -> JsValue {
         .id("addedByInboxId", group.adder)
         .id("creatorInboxId", group.creator)
         .text("state", state)
-        .maybe(failure, |fields, code| fields.text("failure", super::errors::public_code(code)))
+        .maybe(failure, |fields, code| fields.text("failure", code))
         .maybe(group.hold.as_ref(), |fields, held| fields.value("hold", &hold(held)))
-        .maybe(paused.then_some(&group.settings.floor), |fields, floor| fields.text("pausedForVersion", floor))
+        .maybe(paused.then_some(&group.settings.floor), |fields, floor| {
+            fields.text("pausedForVersion", floor)
+        })
         .number("consentState", consent_state(*consent))
         .done()
 }
@@ -167,7 +169,7 @@ pub fn message(row: &MessageRow, conversation: impl std::fmt::Display) -> JsValu
         .time("insertedAtNs", row.inserted_ns)
         .number("kind", kind)
         .number("deliveryStatus", status)
-        .maybe(failure, |fields, code| fields.text("failure", super::errors::public_code(code)))
+        .maybe(failure, |fields, code| fields.text("failure", code))
         .maybe(row.expires_ns, |fields, at| fields.time("expiresAtNs", at))
         .value("content", &content(&row.content))
         .done()
@@ -224,14 +226,16 @@ pub fn inspection(inspection: &Inspection) -> JsValue {
 }
 
 fn inspected(group: &GroupInspection, winner: bool) -> JsValue {
-    let GroupRow { id, ref state, epoch, .. } = group.row;
+    let GroupRow { id, state, epoch, authenticator, .. } = &group.row;
     let decided = group.consent.filter(|record| record.consented_at_ns.0 > 0);
-    let active = matches!(state, GroupState::Active);
+    let held = matches!(state, GroupState::Active);
     Fields::new()
         .id("groupId", id)
         .flag("isWinner", winner)
         .text("state", state_of(state).0)
-        .maybe(active.then_some(epoch), |fields, epoch| fields.value("epoch", &BigInt::from(epoch).into()))
+        .value("epoch", &BigInt::from(if held { *epoch } else { 0 }).into())
+        .text("epochAuthenticator", &if held { hex::encode(authenticator) } else { String::new() })
+        .number("sequenceId", position(group.processed))
         .number("consentState", consent_state(crate::consent::state_of(group.consent.as_ref())))
         .maybe(decided, |fields, record| fields.time("consentedAtNs", record.consented_at_ns))
         .maybe(group.row.last_message_ns, |fields, at| fields.time("lastMessageNs", at))
@@ -239,17 +243,16 @@ fn inspected(group: &GroupInspection, winner: bool) -> JsValue {
         .id("creatorInboxId", group.row.creator)
         .id("addedByInboxId", group.row.adder)
         .number("pendingIntents", u32::try_from(group.pending_intents).unwrap_or(u32::MAX))
-        .maybe(group.row.hold.as_ref(), |fields, held| fields.value("hold", &hold(held)))
+        .maybe(group.row.hold.as_ref(), |fields, waits| fields.value("hold", &hold(waits)))
+        .value("rejected", &list(group.rejected.iter().map(rejected)))
         .done()
 }
 
-/// `RawDebugInfo`.
-pub fn debug_info(group: &GroupInspection) -> JsValue {
-    Fields::new()
-        .value("epoch", &BigInt::from(group.row.epoch).into())
-        .text("epochAuthenticator", &hex::encode(&group.row.authenticator))
-        // Below 2^53: delivery answers beyond it are refused.
-        .number("sequenceId", group.processed.0 as f64)
-        .number("pendingIntents", u32::try_from(group.pending_intents).unwrap_or(u32::MAX))
-        .done()
+fn rejected((at, code, reason): &(SequenceId, String, String)) -> JsValue {
+    Fields::new().number("sequenceId", position(*at)).text("code", code).text("reason", reason).done()
+}
+
+/// Below 2^53: delivery answers beyond it are refused.
+fn position(at: SequenceId) -> f64 {
+    at.0 as f64
 }

@@ -28,7 +28,11 @@ impl Client {
 
 impl Inner {
     /// How many rows there are, read in chunks.
-    pub(super) async fn history_count(&self, thread: ThreadId, options: &HistoryOptions) -> Result<u64, Error> {
+    pub(super) async fn history_count(
+        &self,
+        thread: ThreadId,
+        options: &HistoryOptions,
+    ) -> Result<u64, Error> {
         let (now, mut count) = (self.platform.now(), 0);
         for mut span in options.spans(thread) {
             loop {
