@@ -155,10 +155,8 @@ pub fn refused(
 ) -> Result<(), Error> {
     for attempt in attempts {
         ctx.end_attempt(attempt.hash, unit);
-        if attempt.commit {
-            if let Some(mls) = &mut ctx.mls {
-                mls::clear_pending(&mls.scratch, &mut mls.group).map_err(Error::bug)?;
-            }
+        if let Some(mls) = ctx.mls.as_mut().filter(|_| attempt.commit) {
+            mls::clear_pending(&mls.scratch, &mut mls.group).map_err(Error::bug)?;
         }
         ctx.end_intent(attempt.intent, unit);
     }
