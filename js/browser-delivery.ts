@@ -1,6 +1,7 @@
 // A delivery service that needs no server: a log in the origin's IndexedDB, shared by its tabs.
 
 import { BrowserLog } from "./browser-log.js";
+import { isBytes } from "./check.js";
 import {
   type Delivery,
   DeliveryRefused,
@@ -147,7 +148,7 @@ function checkBatch(batch: OutgoingEnvelope[]): void {
   let total = 0;
   for (const { topic, payload, hash } of batch) {
     if (typeof topic !== "string" || !TOPIC.test(topic)) throw new DeliveryRefused("a topic is not lowercase hexadecimal");
-    if (!(payload instanceof Uint8Array) || !(hash instanceof Uint8Array) || hash.length !== 32) {
+    if (!isBytes(payload) || !isBytes(hash) || hash.length !== 32) {
       throw new DeliveryRefused("an envelope needs a payload and its SHA-256");
     }
     if (payload.length > MAX_ENVELOPE) throw new DeliveryRefused(`an envelope of ${payload.length} bytes is too large`);

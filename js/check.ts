@@ -4,11 +4,15 @@ import { DovetailError } from "./errors.js";
 import { IdentifierKind } from "./enums.js";
 import type { Consent, EncodedContent, Identifier } from "./types.js";
 
+/** Whether a value is a Uint8Array, of this realm or of another (an iframe, a test runner). @internal */
+export const isBytes = (value: unknown): value is Uint8Array =>
+  ArrayBuffer.isView(value) && Object.prototype.toString.call(value) === "[object Uint8Array]";
+
 const describe = (value: unknown): string =>
-  value === null ? "null" : Array.isArray(value) ? "an array" : value instanceof Uint8Array ? "bytes" : typeof value;
+  value === null ? "null" : Array.isArray(value) ? "an array" : isBytes(value) ? "bytes" : typeof value;
 
 const fail = (name: string, expected: string, value: unknown): never => {
-  throw new DovetailError("input.invalid", `${name} must be ${expected}, not ${describe(value)}`);
+  throw new DovetailError("input.value", `${name} must be ${expected}, not ${describe(value)}`);
 };
 
 /** @internal */
@@ -28,7 +32,7 @@ export function boolean(value: unknown, name: string): boolean {
 
 /** @internal */
 export function bytes(value: unknown, name: string): Uint8Array {
-  return value instanceof Uint8Array ? value : fail(name, "a Uint8Array", value);
+  return isBytes(value) ? value : fail(name, "a Uint8Array", value);
 }
 
 /** A time or another 64-bit number; a number must be a whole one that is exact. @internal */
@@ -50,7 +54,7 @@ export function count(value: unknown, name: string): number {
 export function member<E extends number>(values: object): (value: unknown, name: string) => E {
   return (value, name) => {
     if (typeof value === "number" && (values as Record<number, string>)[value] !== undefined) return value as E;
-    throw new DovetailError("input.invalid", `${name} has no value ${String(value)}`);
+    throw new DovetailError("input.value", `${name} has no value ${String(value)}`);
   };
 }
 

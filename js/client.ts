@@ -17,9 +17,9 @@ import { instance, withModule } from "./wasm.js";
 export type BuiltInContentTypes = string | GroupUpdated;
 
 /** What messages of a client with these codecs can hold. */
-export type ExtractCodecContentTypes<Codecs extends ContentCodec[] = []> =
-  | BuiltInContentTypes
-  | (Codecs[number] extends ContentCodec<infer Content> ? Content : never);
+export type ExtractCodecContentTypes<Codecs extends ContentCodec[] = []> = Codecs extends []
+  ? BuiltInContentTypes
+  : BuiltInContentTypes | (Codecs[number] extends ContentCodec<infer Content> ? Content : never);
 
 type OptionsWith<Codecs extends ContentCodec[]> = Omit<ClientOptions, "codecs"> & { codecs?: Codecs };
 
@@ -61,7 +61,7 @@ export class Client<ContentTypes = ExtractCodecContentTypes> {
     options: OptionsWith<Codecs> = {},
   ): Promise<Client<ExtractCodecContentTypes<Codecs>>> {
     const { type } = check.object(signer, "signer");
-    if (type !== "EOA") throw new DovetailError("input.invalid", 'signer.type must be "EOA"');
+    if (type !== "EOA") throw new DovetailError("input.value", 'signer.type must be "EOA"');
     const account = check.identifier(await identifierOf(signer), "the signer's identifier");
     return new Client(await open(account, signer, options));
   }
@@ -212,7 +212,7 @@ function checked(options: ClientOptions): ClientOptions {
   const delivery = check.optional(given["delivery"], "delivery", check.object);
   const methods: (keyof Delivery)[] = ["publish", "query", "newest", "lookup", "subscribe"];
   const missing = delivery && methods.find((method) => typeof delivery[method] !== "function");
-  if (missing) throw new DovetailError("input.invalid", `delivery.${missing} must be a function`);
+  if (missing) throw new DovetailError("input.value", `delivery.${missing} must be a function`);
   return options;
 }
 
@@ -228,8 +228,11 @@ class SignerFailures {
     try {
       return await call;
     } catch (error) {
-      if (!(error instanceof DovetailError) || error.code !== "signer.failed") throw error;
-      throw new DovetailError(error.code, error.message, { retryable: error.retryable, cause: this.#last });
+      const cause = this.#last;
+      if (!(error instanceof DovetailError) || error.code !== "client.signature" || cause === undefined) throw error;
+      throw new DovetailError(error.code, error.message, { retryable: error.retryable, cause });
+    } finally {
+      this.#last = undefined;
     }
   }
 }

@@ -103,7 +103,7 @@ export class Conversation<ContentTypes = unknown> {
     return this.send(TEXT_CODEC.encode(check.string(text, "text")), options);
   }
 
-  /** Publishes messages that were sent with `optimistic`. */
+  /** Publishes now what waits to be published; rejects if that is not possible now. */
   publishMessages(): Promise<void> {
     return this.core.call((raw) => raw.publishMessages(this.id));
   }
@@ -141,24 +141,25 @@ export class Conversation<ContentTypes = unknown> {
       { of: "messages", conversationId: this.id },
       options.disableSync ? undefined : (raw) => raw.syncConversation(this.id),
       (event) => (event.type === "message" ? event.message : undefined),
-      options.onLag,
     );
     return createStream(source, (message) => this.decoded(message), options);
   }
 
   /** State for people who look into a problem. */
   async debugInfo(): Promise<ConversationDebugInfo> {
-    const info = await this.core.call((raw) => raw.debugInfo(this.id));
+    const { conversationId, groups } = await this.inspect();
+    const group = groups.find(({ groupId }) => groupId === conversationId);
+    if (!group) throw new DovetailError("bug.internal", "a conversation without its own group; please report it");
     return {
-      epoch: info.epoch,
-      epochAuthenticator: info.epochAuthenticator,
-      pendingIntents: info.pendingIntents,
+      epoch: group.epoch,
+      epochAuthenticator: group.epochAuthenticator,
+      pendingIntents: group.pendingIntents,
       maybeForked: false,
       forkDetails: "",
       isCommitLogForked: undefined,
       localCommitLog: "",
       remoteCommitLog: "",
-      cursor: [{ originatorId: 0, sequenceId: BigInt(info.sequenceId) }],
+      cursor: [{ originatorId: 0, sequenceId: BigInt(group.sequenceId) }],
     };
   }
 

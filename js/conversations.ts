@@ -44,7 +44,7 @@ export class Conversations<ContentTypes = unknown> {
   /**
    * Fetches new conversations, and what is new in all of them.
    *
-   * @param states Only conversations in these states. Default: allowed and unknown.
+   * @param states At least conversations in these states. Default: allowed and unknown.
    */
   async syncAll(states?: ConsentState[]): Promise<void> {
     const wanted = check.optional(states, "consentStates", consentStates);
@@ -90,7 +90,7 @@ export class Conversations<ContentTypes = unknown> {
   async createDmWithIdentifier(identifier: Identifier): Promise<Dm<ContentTypes>> {
     const inboxId = await this.#inboxOf(identifier);
     if (inboxId === undefined) {
-      throw new DovetailError("identity.not_found", "no inbox has this account; its owner has to register first");
+      throw new DovetailError("dm.unknown_inbox", "no inbox has this account; its owner has to register first");
     }
     return this.createDm(inboxId);
   }
@@ -142,9 +142,8 @@ export class Conversations<ContentTypes = unknown> {
     });
     const source = this.#core.source(
       filter,
-      options.disableSync ? undefined : (raw) => raw.syncAll(undefined),
+      options.disableSync ? undefined : (raw) => raw.syncAll(filter.consentStates),
       (event) => (event.type === "message" ? event.message : undefined),
-      options.onLag,
     );
     return createStream(source, (message) => new DecodedMessage<ContentTypes>(this.#core.codecs, message), options);
   }
@@ -175,7 +174,6 @@ export class Conversations<ContentTypes = unknown> {
       filter,
       options.disableSync ? undefined : (raw) => raw.sync(),
       (event) => (event.type === "conversation" ? event.conversation : undefined),
-      options.onLag,
     );
     return createStream(source, make, options);
   }

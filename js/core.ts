@@ -14,6 +14,8 @@ export class Core {
   #raw: RawClient;
   #life: Life;
   #closing: Promise<void> | undefined;
+  /** What to tell when the client is closed. */
+  #streams = new Set<() => void>();
 
   constructor(raw: RawClient, life: Life, codecs: CodecRegistry) {
     this.#raw = raw;
@@ -31,11 +33,16 @@ export class Core {
   }
 
   close(): Promise<void> {
-    return (this.#closing ??= this.#life.run(() => this.#raw.close()));
+    if (!this.#closing) {
+      this.#closing = this.#life.run(() => this.#raw.close());
+      for (const end of [...this.#streams]) quietly(end);
+    }
+    return this.#closing;
   }
 
   /**
-   * A stream function over a subscription: `pick` takes what it wants of an event.
+   * A stream function over a subscription: `pick` takes what it wants of an event. It is over when
+   * the client is closed or has crashed.
    *
    * @param before Runs first; what goes wrong there is left to the next sync.
    */
@@ -43,35 +50,31 @@ export class Core {
     filter: RawFilter,
     before: ((raw: RawClient) => Promise<void>) | undefined,
     pick: (event: RawEvent) => T | undefined,
-    onLag?: (missed: number) => void,
   ): StreamFunction<T> {
     return async (callback, _onFail, onClose) => {
       if (before) await this.call(before).catch(() => {});
-      const listener = (event: RawEvent) => {
-        // What an app's callback throws must not reach the wasm side.
-        try {
-          if (event.type === "closed") onClose();
-          else if (event.type === "lagged") onLag?.(event.missed);
-          else callback(null, pick(event));
-        } catch (error) {
-          report(error);
-        }
-      };
+      const listener = (event: RawEvent) => quietly(() => callback(null, pick(event)));
       const subscription = await this.call((raw) => raw.subscribe(filter, listener));
       const unwatch = this.#life.watch((error) => {
-        try {
-          callback(error, undefined);
-        } catch (thrown) {
-          report(thrown);
-        } finally {
-          onClose();
-        }
+        quietly(() => callback(error, undefined));
+        quietly(onClose);
       });
+      this.#streams.add(onClose);
       return () => {
         unwatch();
+        this.#streams.delete(onClose);
         if (!this.#life.over) subscription.end();
       };
     };
+  }
+}
+
+/** Runs an app's callbacks: what they throw must not reach the wasm side or other streams. */
+function quietly(run: () => void): void {
+  try {
+    run();
+  } catch (error) {
+    report(error);
   }
 }
 

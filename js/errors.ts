@@ -5,80 +5,90 @@
  *
  * | code | what happened |
  * |---|---|
- * | `input.invalid` | an argument has the wrong type or form; nothing was done |
- * | `wasm.unsupported` | this environment has no WebAssembly |
- * | `wasm.load_failed` | the wasm module could not be fetched or compiled; the message names the URL |
+ * | `bug.internal` | a bug in this package; please report it |
  * | `client.closed` | the client was closed; create it again |
  * | `client.crashed` | a bug stopped the client; creating it again goes on from what was stored |
  * | `client.insecure_context` | no WebCrypto here and no `dbEncryptionKey` given |
  * | `client.no_signer` | the call needs the signer, and the client was built without one |
  * | `client.not_registered` | register the client first |
- * | `signer.failed` | the signer threw or refused; `cause` is what it threw |
- * | `signer.invalid` | the signature is not one of the signer's account |
- * | `identity.not_found` | no inbox has this identifier |
- * | `identity.rejected` | an identity update breaks the rules for its inbox |
- * | `identity.too_many_installations` | the inbox has 10 installations; revoke one first |
- * | `dm.self` | a DM needs another inbox than the own one |
- * | `dm.unknown_inbox` | the peer has no inbox, or no installation to write to |
- * | `conversation.not_found` | no conversation with this id is stored |
- * | `conversation.inactive` | the own inbox is no longer a member; history stays readable |
- * | `conversation.held` | the conversation waits for something; the message says for what |
- * | `conversation.paused` | the conversation needs a newer version of this package |
- * | `message.empty` | there is nothing to send |
- * | `message.too_large` | the content is larger than 1 MiB |
+ * | `client.other_account` | the database belongs to another account |
+ * | `client.signature` | the signer did not sign, or with another account; `cause` is what it threw |
  * | `commit.rejected` | a change was refused by the rules of the conversation |
- * | `store.quota` | the browser's storage is full; what was stored is untouched |
- * | `store.closed` | the browser closed the database; create the client again |
- * | `store.newer` | the database was written by a newer version of this package |
+ * | `consent.unknown_entity` | the entity is no conversation id or inbox id |
+ * | `content.reserved_type` | apps cannot send this content type |
+ * | `conversation.not_found` | no conversation with this id is stored |
+ * | `delivery.invalid` | the delivery service broke its contract; its answer was dropped |
+ * | `delivery.refused` | the delivery service refused the request for good |
+ * | `delivery.unavailable` | the delivery service cannot be reached |
+ * | `dm.no_installation` | the other inbox has no device that can be added now |
+ * | `dm.self` | a DM needs another inbox than the own one |
+ * | `dm.unknown_inbox` | the other inbox does not exist |
+ * | `group.held` | the conversation waits for something; the message says for what |
+ * | `group.not_a_member` | the own installation is not in the conversation; history stays readable |
+ * | `group.paused` | the conversation needs a newer version of this package |
+ * | `identity.invalid` | an identity update breaks the rules for its inbox |
+ * | `identity.limit` | the inbox has its greatest number of installations; revoke one first |
+ * | `input.id` | an id is malformed |
+ * | `input.identifier` | an account identifier is malformed |
+ * | `input.value` | an argument has the wrong type or form; nothing was done |
+ * | `message.empty` | there is nothing to send |
+ * | `message.not_found` | no message with this id is stored |
+ * | `message.too_large` | the content is larger than 1 MiB |
  * | `store.blocked` | another tab keeps an older version of the database open |
- * | `store.unavailable` | the browser does not let this page store data |
- * | `store.wrong_key` | the database was sealed with another key |
+ * | `store.closed` | the browser closed the database; create the client again |
  * | `store.corrupt` | stored data is damaged |
  * | `store.failed` | the browser's database failed |
- * | `delivery.unavailable` | the delivery service cannot be reached |
- * | `delivery.refused` | the delivery service refused the request for good |
- * | `delivery.invalid` | the delivery service broke its contract; its answer was dropped |
+ * | `store.newer` | the database was written by a newer version of this package |
+ * | `store.quota` | the browser's storage is full; what was stored is untouched |
+ * | `store.unavailable` | the browser does not let this page store data |
+ * | `store.wrong_key` | the database was sealed with another key |
  * | `stream.failed` | a stream broke and its retries are used up |
  * | `stream.invalid_retry_attempts` | `retryAttempts` is negative |
- * | `internal` | a bug in this package |
+ * | `wasm.load_failed` | the wasm module could not be fetched or compiled; the message names the URL |
+ * | `wasm.unsupported` | this environment has no WebAssembly |
  */
 export type ErrorCode =
-  | "input.invalid"
-  | "wasm.unsupported"
-  | "wasm.load_failed"
+  | "bug.internal"
   | "client.closed"
   | "client.crashed"
   | "client.insecure_context"
   | "client.no_signer"
   | "client.not_registered"
-  | "signer.failed"
-  | "signer.invalid"
-  | "identity.not_found"
-  | "identity.rejected"
-  | "identity.too_many_installations"
+  | "client.other_account"
+  | "client.signature"
+  | "commit.rejected"
+  | "consent.unknown_entity"
+  | "content.reserved_type"
+  | "conversation.not_found"
+  | "delivery.invalid"
+  | "delivery.refused"
+  | "delivery.unavailable"
+  | "dm.no_installation"
   | "dm.self"
   | "dm.unknown_inbox"
-  | "conversation.not_found"
-  | "conversation.inactive"
-  | "conversation.held"
-  | "conversation.paused"
+  | "group.held"
+  | "group.not_a_member"
+  | "group.paused"
+  | "identity.invalid"
+  | "identity.limit"
+  | "input.id"
+  | "input.identifier"
+  | "input.value"
   | "message.empty"
+  | "message.not_found"
   | "message.too_large"
-  | "commit.rejected"
-  | "store.quota"
-  | "store.closed"
-  | "store.newer"
   | "store.blocked"
-  | "store.unavailable"
-  | "store.wrong_key"
+  | "store.closed"
   | "store.corrupt"
   | "store.failed"
-  | "delivery.unavailable"
-  | "delivery.refused"
-  | "delivery.invalid"
+  | "store.newer"
+  | "store.quota"
+  | "store.unavailable"
+  | "store.wrong_key"
   | "stream.failed"
   | "stream.invalid_retry_attempts"
-  | "internal";
+  | "wasm.load_failed"
+  | "wasm.unsupported";
 
 /** Further fields of a {@link DovetailError}. */
 export interface DovetailErrorOptions {
@@ -158,7 +168,7 @@ export function toDovetailError(error: unknown): DovetailError {
     return new DovetailError(error["code"] as ErrorCode, error["message"], options);
   }
   const text = isRecord(error) && typeof error["message"] === "string" ? error["message"] : String(error);
-  return new DovetailError("internal", `unexpected failure: ${text}; please report it`, { cause: error });
+  return new DovetailError("bug.internal", `unexpected failure: ${text}; please report it`, { cause: error });
 }
 
 /**

@@ -22,10 +22,10 @@ type Point = { x: bigint; y: bigint } | undefined;
 export function addressOf(key: Uint8Array): string {
   const secret = key.reduce((value, byte) => (value << 8n) | BigInt(byte), 0n);
   if (key.length !== 32 || secret === 0n || secret >= N) {
-    throw new DovetailError("input.invalid", "the key is not a secp256k1 key of 32 bytes");
+    throw new DovetailError("input.value", "the key is not a secp256k1 key of 32 bytes");
   }
   const point = multiply(G, secret);
-  if (!point) throw new DovetailError("internal", "the key has no public key");
+  if (!point) throw new DovetailError("bug.internal", "the key has no public key");
   const hash = keccak256(Uint8Array.from([...toBytes(point.x), ...toBytes(point.y)]));
   return `0x${[...hash.subarray(12)].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }

@@ -14,7 +14,40 @@ import {
 import type { RawListConversations, RawListMessages, RawSend } from "./raw.js";
 import type { ListConversationsOptions, ListMessagesOptions, SendMessageOpts } from "./types.js";
 
+/** Type ids of the content types known by name. */
+const TYPE_IDS: ReadonlyMap<ContentType, string> = new Map([
+  [ContentType.Actions, "actions"],
+  [ContentType.Attachment, "attachment"],
+  [ContentType.GroupMembershipChange, "group_membership_change"],
+  [ContentType.GroupUpdated, "group_updated"],
+  [ContentType.Intent, "intent"],
+  [ContentType.LeaveRequest, "leave_request"],
+  [ContentType.Markdown, "markdown"],
+  [ContentType.MultiRemoteAttachment, "multiRemoteStaticAttachment"],
+  [ContentType.Reaction, "reaction"],
+  [ContentType.ReadReceipt, "readReceipt"],
+  [ContentType.RemoteAttachment, "remoteStaticAttachment"],
+  [ContentType.Reply, "reply"],
+  [ContentType.Text, "text"],
+  [ContentType.TransactionReference, "transactionReference"],
+  [ContentType.WalletSendCalls, "walletSendCalls"],
+]);
+
 const contentTypes = check.list(check.member<ContentType>(ContentType));
+
+/** Type ids to include and to exclude; `Custom`, being all others, turns one into the other. */
+function typeFilter(wanted: ContentType[] | undefined, unwanted: ContentType[] = []) {
+  const idsOf = (types: ContentType[]) => types.flatMap((type) => TYPE_IDS.get(type) ?? []);
+  const othersThan = (types: ContentType[]) => idsOf([...TYPE_IDS.keys()].filter((type) => !types.includes(type)));
+  let include = wanted && idsOf(wanted);
+  let exclude = idsOf(unwanted);
+  if (wanted?.includes(ContentType.Custom)) {
+    include = undefined;
+    exclude = [...exclude, ...othersThan(wanted)];
+  }
+  if (unwanted.includes(ContentType.Custom)) include ??= [...TYPE_IDS.values()];
+  return { include, exclude: exclude.length > 0 ? exclude : undefined };
+}
 
 /** @internal */
 export const consentStates = check.list(check.member<ConsentState>(ConsentState));
@@ -52,9 +85,13 @@ export function rawListConversations(options: ListConversationsOptions = {}): Ra
 /** @internal */
 export function rawListMessages(options: ListMessagesOptions = {}): RawListMessages {
   const given = check.object(options, "options");
+  const types = typeFilter(
+    check.optional(given["contentTypes"], "contentTypes", contentTypes),
+    check.optional(given["excludeContentTypes"], "excludeContentTypes", contentTypes),
+  );
   return check.present<RawListMessages>({
-    contentTypes: check.optional(given["contentTypes"], "contentTypes", contentTypes),
-    excludeContentTypes: check.optional(given["excludeContentTypes"], "excludeContentTypes", contentTypes),
+    contentTypes: types.include,
+    excludeContentTypes: types.exclude,
     excludeSenderInboxIds: check.optional(
       given["excludeSenderInboxIds"],
       "excludeSenderInboxIds",
@@ -62,8 +99,6 @@ export function rawListMessages(options: ListMessagesOptions = {}): RawListMessa
     ),
     sentAfterNs: check.optional(given["sentAfterNs"], "sentAfterNs", check.bigint),
     sentBeforeNs: check.optional(given["sentBeforeNs"], "sentBeforeNs", check.bigint),
-    insertedAfterNs: check.optional(given["insertedAfterNs"], "insertedAfterNs", check.bigint),
-    insertedBeforeNs: check.optional(given["insertedBeforeNs"], "insertedBeforeNs", check.bigint),
     deliveryStatus: check.optional(given["deliveryStatus"], "deliveryStatus", check.member<DeliveryStatus>(DeliveryStatus)),
     kind: check.optional(given["kind"], "kind", check.member<GroupMessageKind>(GroupMessageKind)),
     sortBy: check.optional(given["sortBy"], "sortBy", check.member<MessageSortBy>(MessageSortBy)),
@@ -76,8 +111,7 @@ export function rawListMessages(options: ListMessagesOptions = {}): RawListMessa
 export function rawSend(options: SendMessageOpts = {}): RawSend {
   const given = check.object(options, "options");
   return {
-    shouldPush: check.optional(given["shouldPush"], "shouldPush", check.boolean) ?? true,
-    optimistic: check.optional(given["optimistic"], "optimistic", check.boolean) ?? false,
+    shouldPush: check.optional(given["shouldPush"], "shouldPush", check.boolean),
     idempotencyKey: check.optional(given["idempotencyKey"], "idempotencyKey", check.string),
   };
 }

@@ -38,7 +38,6 @@ export class Preferences {
       { of: "consent" },
       undefined,
       (event) => (event.type === "consent" ? event.records : undefined),
-      options.onLag,
     );
     return createStream<Consent[]>(pick, undefined, options);
   }

@@ -13,7 +13,6 @@ import type { Delivery } from "./delivery.js";
 import type {
   ConsentEntityType,
   ConsentState,
-  ContentType,
   ConversationType,
   DeliveryStatus,
   GroupMessageKind,
@@ -58,7 +57,7 @@ export interface RawClientOptions {
   /** Register before resolving, if the installation is not registered yet; needs `sign`. */
   register: boolean;
   /**
-   * Signs a text with the account. Anything it rejects with is `signer.failed`. Without it calls
+   * Signs a text with the account. If it rejects, the call fails with `client.signature`. Without it calls
    * that need it reject with `client.no_signer`.
    */
   sign: ((text: string) => Promise<Uint8Array>) | undefined;
@@ -72,7 +71,7 @@ export interface RawClient {
   isRegistered(): Promise<boolean>;
   /** Publishes the identity update and a key package; nothing if that is done. */
   register(): Promise<void>;
-  /** Ends background work and subscriptions (`closed` event), closes the database; idempotent. */
+  /** Ends background work and subscriptions, closes the database; idempotent. */
   close(): Promise<void>;
 
   /** The inbox of each identifier, in order; a claim counts only after its log was verified. */
@@ -90,12 +89,11 @@ export interface RawClient {
   /** The other groups of a stitched DM, each described as itself (DMS-017). */
   duplicateDms(id: string): Promise<RawConversation[]>;
   members(id: string): Promise<GroupMember[]>;
-  debugInfo(id: string): Promise<RawDebugInfo>;
   inspect(id: string): Promise<Inspection>;
 
   /** Resolves with the message id when durable. */
   send(id: string, content: EncodedContent, options: RawSend): Promise<string>;
-  /** Publishes what was sent with `optimistic`, and resolves as an ordinary send does. */
+  /** Publishes now what waits to be published. */
   publishMessages(id: string): Promise<void>;
   /** One filter and one limit over the union (DMS-009). */
   messages(id: string, options: RawListMessages): Promise<RawMessage[]>;
@@ -103,9 +101,9 @@ export interface RawClient {
   lastMessage(id: string): Promise<RawMessage | undefined>;
   message(messageId: string): Promise<RawMessage | undefined>;
 
-  /** Fetches and handles Welcomes: new conversations. */
+  /** Fetches at least new conversations. */
   sync(): Promise<void>;
-  /** `sync`, then every conversation in one of the states (undefined: allowed and unknown). */
+  /** `sync`, and at least every conversation in these states (undefined: allowed and unknown). */
   syncAll(consentStates: ConsentState[] | undefined): Promise<void>;
   /** Every group of one conversation. */
   syncConversation(id: string): Promise<void>;
@@ -166,8 +164,8 @@ export interface RawMessage {
 }
 
 export interface RawSend {
-  shouldPush: boolean;
-  optimistic: boolean;
+  /** Undefined: as the content type does by default. */
+  shouldPush: boolean | undefined;
   idempotencyKey: string | undefined;
 }
 
@@ -182,27 +180,17 @@ export interface RawListConversations {
 }
 
 export interface RawListMessages {
-  contentTypes?: ContentType[];
-  excludeContentTypes?: ContentType[];
+  /** Type ids, for example `text`. */
+  contentTypes?: string[];
+  excludeContentTypes?: string[];
   excludeSenderInboxIds?: string[];
   sentAfterNs?: bigint;
   sentBeforeNs?: bigint;
-  insertedAfterNs?: bigint;
-  insertedBeforeNs?: bigint;
   deliveryStatus?: DeliveryStatus;
   kind?: GroupMessageKind;
   sortBy?: MessageSortBy;
   direction?: SortDirection;
   limit?: number;
-}
-
-export interface RawDebugInfo {
-  epoch: bigint;
-  epochAuthenticator: string;
-  /** The last position of its topic that was applied or rejected. */
-  sequenceId: number;
-  /** Operations not finished. */
-  pendingIntents: number;
 }
 
 /** What a subscription reports; the defaults of absent fields are CONS-042, 043 and 044. */
@@ -212,11 +200,8 @@ export type RawFilter =
   | { of: "consent" };
 
 export type RawEvent =
+  /** Each message once, own ones too, in the order they became deliverable. */
   | { type: "message"; message: RawMessage }
   | { type: "conversation"; conversation: RawConversation }
   /** The records of one act or one received batch. */
-  | { type: "consent"; records: Consent[] }
-  /** So many events were dropped because the listener did not keep up. */
-  | { type: "lagged"; missed: number }
-  /** The client was closed; the last event. */
-  | { type: "closed" };
+  | { type: "consent"; records: Consent[] };

@@ -32,7 +32,7 @@ export function createEOASigner(key?: string | Uint8Array): LocalSigner {
 }
 
 /**
- * What a signer says, as bytes; whatever goes wrong in it becomes `signer.failed`.
+ * What a signer says, as bytes; whatever goes wrong in it becomes `client.signature`.
  *
  * @internal
  */
@@ -41,7 +41,7 @@ export function signWith(signer: Signer, onFailure: (error: unknown) => void): (
     try {
       const signature = await signer.signMessage(text);
       if (typeof signature === "string") return fromHex(signature, "the signature");
-      if (signature instanceof Uint8Array) return signature;
+      if (check.isBytes(signature)) return signature;
       throw new TypeError("signMessage must give a Uint8Array or a 0x string");
     } catch (error) {
       onFailure(error);
@@ -55,7 +55,7 @@ export async function identifierOf(signer: Signer): Promise<Identifier> {
   try {
     return await signer.getIdentifier();
   } catch (error) {
-    throw new DovetailError("signer.failed", "the signer did not tell its account", { cause: error });
+    throw new DovetailError("client.signature", "the signer did not tell its account", { cause: error });
   }
 }
 
@@ -67,7 +67,7 @@ function randomKey(): Uint8Array {
 function fromHex(text: string, what: string): Uint8Array {
   const digits = text.startsWith("0x") ? text.slice(2) : text;
   if (digits.length % 2 !== 0 || !/^[0-9a-fA-F]*$/.test(digits)) {
-    throw new DovetailError("input.invalid", `${what} is not a hexadecimal text`);
+    throw new DovetailError("input.value", `${what} is not a hexadecimal text`);
   }
   return Uint8Array.from(digits.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
 }

@@ -3,9 +3,9 @@
 import { StreamFailedError, StreamInvalidRetryAttemptsError, isFinal } from "./errors.js";
 import { ValueQueue } from "./queue.js";
 
-/** Milliseconds between retries unless told otherwise. */
+/** Milliseconds before each retry. */
 export const DEFAULT_RETRY_DELAY = 10_000;
-/** Retries unless told otherwise. */
+/** Retries over the whole life of a stream. */
 export const DEFAULT_RETRY_ATTEMPTS = 6;
 
 /** A stream of values. Leaving a `for await` loop over it ends it. */
@@ -36,9 +36,9 @@ export interface StreamOptions<T = unknown, V = T> {
   onRestart?: () => void;
   /** So many values were lost because nobody took them; read them from the history instead. */
   onLag?: (missed: number) => void;
-  /** How often to retry, over the whole life of the stream. Default 6. */
+  /** Default {@link DEFAULT_RETRY_ATTEMPTS}. */
   retryAttempts?: number;
-  /** Milliseconds before each retry. Default 10 000. */
+  /** Default {@link DEFAULT_RETRY_DELAY}. */
   retryDelay?: number;
   /** Default true. */
   retryOnFail?: boolean;
@@ -122,7 +122,6 @@ class Machine<T, V> {
       this.#retryAfter(error);
       return;
     }
-    // It broke while it was being made.
     if (this.#retrying()) return this.#retry();
     this.ended = true;
     throw new StreamFailedError(0);

@@ -126,10 +126,6 @@ export interface ListMessagesOptions {
   sentAfterNs?: bigint;
   /** Exclusive. */
   sentBeforeNs?: bigint;
-  /** Exclusive. */
-  insertedAfterNs?: bigint;
-  /** Exclusive. */
-  insertedBeforeNs?: bigint;
   deliveryStatus?: DeliveryStatus;
   kind?: GroupMessageKind;
   /** Default: the time it was sent. */
@@ -141,19 +137,17 @@ export interface ListMessagesOptions {
 
 /** Options of `sendText` and its kind. */
 export interface SendOpts {
-  /** Only store it; `publishMessages` sends it. */
-  optimistic?: boolean;
   /** The same content with the same key is one message with one id. Default: a new key. */
   idempotencyKey?: string;
 }
 
 /** Options of `send`. */
 export interface SendMessageOpts extends SendOpts {
-  /** Whether receivers are to be notified. Default true. */
+  /** Whether receivers are to be notified. Default: as is usual for the content type. */
   shouldPush?: boolean;
 }
 
-/** What a stream of one place tells beside its values. */
+/** A position in an ordered log. */
 export interface Cursor {
   originatorId: number;
   sequenceId: bigint;
@@ -183,8 +177,12 @@ export interface InspectedGroup {
   /** Listed and written in. */
   isWinner: boolean;
   state: "active" | "inactive" | "restored" | "failed";
-  /** Undefined where no MLS state is held. */
-  epoch?: bigint;
+  /** The last applied epoch; 0 where no MLS state is held. */
+  epoch: bigint;
+  /** Equal at all members in the same state of the same epoch; empty where no MLS state is held. */
+  epochAuthenticator: string;
+  /** The last position of its log that was applied or rejected. */
+  sequenceId: number;
   consentState: ConsentState;
   /** Time of the last consent decision; undefined without one. */
   consentedAtNs?: bigint;
@@ -197,6 +195,8 @@ export interface InspectedGroup {
   pendingIntents: number;
   /** Why it waits, if it does. */
   hold?: { code: string; message: string };
+  /** Envelopes refused for good, with the rule they break. */
+  rejected: { sequenceId: number; code: string; reason: string }[];
 }
 
 /** What a conversation is made of. */

@@ -68,9 +68,13 @@ async function load(source?: WasmSource | Promise<WasmSource>): Promise<RawModul
   return raw;
 }
 
+/** Of this realm or of another. */
+const isBuffer = (source: WasmSource): source is BufferSource =>
+  ArrayBuffer.isView(source) || Object.prototype.toString.call(source) === "[object ArrayBuffer]";
+
 async function compile(source: WasmSource): Promise<WebAssembly.Module> {
   if (source instanceof WebAssembly.Module) return source;
-  if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) return fromBytes(source, "the bytes given to init");
+  if (isBuffer(source)) return fromBytes(source, "the bytes given to init");
   if (typeof Response === "function" && source instanceof Response) return fromResponse(source, source.url);
   if (typeof source === "string" || source instanceof URL) {
     const url = String(source);
@@ -84,7 +88,7 @@ async function compile(source: WasmSource): Promise<WebAssembly.Module> {
     }
     return fromResponse(response, url);
   }
-  throw new DovetailError("input.invalid", "init takes a URL, a Response, bytes or a WebAssembly.Module");
+  throw new DovetailError("input.value", "init takes a URL, a Response, bytes or a WebAssembly.Module");
 }
 
 async function fromResponse(response: Response, url: string): Promise<WebAssembly.Module> {

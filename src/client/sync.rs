@@ -46,14 +46,8 @@ impl Client {
         self.0.open()?;
         let mut report = SyncReport::default();
         self.0.run_outboxes(&mut report).await?;
-        // Trouble with the Welcomes does not keep the groups from being read.
-        let welcomes = self.0.sync_welcomes().await;
-        if let Err(error) = &welcomes {
-            if error.code == "delivery.unavailable" {
-                return Err(error.clone());
-            }
-        }
-        self.0.sync_groups(&mut report).await?;
+        let welcomes = self.0.take_welcomes().await?;
+        self.0.sync_groups(&mut report, |_| true).await?;
         // What was read can leave something to publish: a change to rebuild, Welcomes.
         self.0.run_outboxes(&mut report).await?;
         welcomes.map(|()| report)
@@ -158,7 +152,7 @@ impl Inner {
         Ok(rows)
     }
 
-    async fn run_outboxes(self: &Rc<Self>, report: &mut SyncReport) -> Result<(), Error> {
+    pub(super) async fn run_outboxes(self: &Rc<Self>, report: &mut SyncReport) -> Result<(), Error> {
         let answer = self.store.read(vec![Read::prefix(Table::Intents, &[])]).await?;
         let intents = load::rows::<IntentRow>(answer.first().map_or(&[], Vec::as_slice))?;
         let groups: BTreeSet<GroupId> = intents.into_iter().map(|intent| intent.group).collect();
@@ -172,8 +166,23 @@ impl Inner {
         Ok(())
     }
 
-    async fn sync_groups(self: &Rc<Self>, report: &mut SyncReport) -> Result<(), Error> {
-        let groups = self.active_groups().await?;
+    /// Takes in Welcomes. Trouble with them does not keep the groups from being read, unless
+    /// nothing can be read at all.
+    pub(super) async fn take_welcomes(self: &Rc<Self>) -> Result<Result<(), Error>, Error> {
+        match self.sync_welcomes().await {
+            Err(error) if error.code == "delivery.unavailable" => Err(error),
+            other => Ok(other),
+        }
+    }
+
+    /// Reads every active group that is `wanted` to its end.
+    pub(super) async fn sync_groups(
+        self: &Rc<Self>,
+        report: &mut SyncReport,
+        wanted: impl Fn(GroupId) -> bool,
+    ) -> Result<(), Error> {
+        let mut groups = self.active_groups().await?;
+        groups.retain(|row| wanted(row.id));
         let answer = self.store.read(vec![Read::prefix(Table::Positions, &[0])]).await?;
         let positions: BTreeMap<Topic, SequenceId> =
             load::rows::<PositionRow>(answer.first().map_or(&[], Vec::as_slice))?

@@ -1,6 +1,7 @@
 // Errors, enums, content and addresses.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { mock, test } from "node:test";
 import { load } from "./load.mjs";
 
@@ -25,12 +26,23 @@ test("raw errors become DovetailErrors with their code", () => {
 test("anything else becomes an internal error that keeps it", () => {
   for (const thrown of [new TypeError("odd"), "odd", { message: "odd" }]) {
     const error = errors.toDovetailError(thrown);
-    assert.deepEqual([error.code, error.cause], ["internal", thrown]);
+    assert.deepEqual([error.code, error.cause], ["bug.internal", thrown]);
     assert.match(error.message, /odd/);
   }
   for (const thrown of [undefined, null, 5, { code: 5, message: "x" }]) {
-    assert.equal(errors.toDovetailError(thrown).code, "internal");
+    assert.equal(errors.toDovetailError(thrown).code, "bug.internal");
   }
+});
+
+test("the codes are those of the Rust side, and a few of this side", () => {
+  const file = (path) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
+  const codes = (text, pattern) => [...text.matchAll(pattern)].map(([, code]) => code);
+  const union = codes(file("js/errors.ts"), /^ {2}\| "([a-z_.]+)"/gm);
+  const documented = codes(file("js/errors.ts"), /^ \* \| `([a-z_.]+)` \|/gm);
+  const rust = codes(file("src/error.rs"), /^ {4}\("([a-z_.]+)",/gm);
+  assert.ok(rust.length > 30);
+  assert.deepEqual(union, documented);
+  assert.deepEqual(union, [...rust, "stream.failed", "stream.invalid_retry_attempts", "wasm.load_failed", "wasm.unsupported"].sort());
 });
 
 test("error classes keep the names and messages other SDKs use", () => {
@@ -196,7 +208,7 @@ test("the address of a key", () => {
   assert.equal(Buffer.from(keccak256(new Uint8Array(136).fill(7))).length, 32);
   const order = "fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141";
   for (const bad of ["", "00".repeat(32), order, "01".repeat(31)]) {
-    assert.throws(() => addressOf(hex(bad)), { code: "input.invalid" });
+    assert.throws(() => addressOf(hex(bad)), { code: "input.value" });
   }
 });
 

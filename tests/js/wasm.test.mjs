@@ -58,7 +58,7 @@ test("bytes, views, modules, responses and promises of them are taken", async ()
     assert.ok(started[0] instanceof WebAssembly.Module);
   }
   const { init } = await fresh();
-  await assert.rejects(init(5), { code: "input.invalid" });
+  await assert.rejects(init(5), { code: "input.value" });
 });
 
 test("a wrong content type still loads", async () => {
