@@ -117,9 +117,9 @@ pub fn send(
 
 /// True when a message can be encrypted now.
 pub fn ready(ctx: &GroupCtx) -> bool {
-    // Kept proposals stop messages in MLS; the commit that ends them was wanted with the first.
-    let free = ctx.mls.as_ref().is_some_and(|mls| mls.group.kept_proposals().is_empty());
-    free && ctx.is_active() && ctx.row.hold.is_none() && !ctx.row.rolled_back && !ctx.commit_wanted()
+    // Whoever was given a proposal commits before it sends (RFC 9420 section 12.4).
+    let free = !ctx.row.rolled_back && !ctx.keeps_proposals();
+    ctx.is_active() && ctx.row.hold.is_none() && free && !ctx.commit_wanted()
 }
 
 /// True when a message is stored and not encrypted.
