@@ -8,3 +8,4 @@ mod consent;
 mod dm;
 mod exactly_once;
 mod simulation;
+mod welcomes;
