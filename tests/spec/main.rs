@@ -3,9 +3,12 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod adversary;
 mod commits;
 mod consent;
 mod dm;
 mod exactly_once;
+mod lies;
 mod simulation;
+mod tabs;
 mod welcomes;

@@ -8,7 +8,7 @@ use dovetail::meta::{Base, encode_inbox_set};
 use dovetail::mls::facts::RawDictionary;
 use dovetail::policy::{ALL_MEMBERS, DM, Row, registry_of};
 use dovetail::store::Table;
-use dovetail::store::rows::{EnvelopeRow, EnvelopeState};
+use dovetail::store::rows::{EnvelopeRow, EnvelopeState, PositionRow};
 
 use crate::common::dump::{self, Dump};
 use crate::common::forge::{self, Forger};
@@ -75,6 +75,13 @@ impl Offer {
             .collect()
     }
 
+    /// The Welcome topic was read to its end.
+    fn assert_read(&self) {
+        let last = self.bo.world.delivery.stored(self.topic()).last().unwrap().sequence_id;
+        let mut positions = Dump::of(&self.bo.store).rows::<PositionRow>().into_iter();
+        assert_eq!(positions.find(|row| row.topic == self.topic()).unwrap().processed, last);
+    }
+
     /// Delivers it and expects it refused without a trace.
     fn refused(self, id: &str) {
         let before = Dump::of(&self.bo.store);
@@ -86,6 +93,7 @@ impl Offer {
         for _ in 0..2 {
             self.bo.sync();
             assert_eq!(self.recorded(), [("rejected", id.to_owned())]);
+            self.assert_read();
         }
         // Identity logs are public and cached; what decides before they are needed reads none.
         let reads_identity = ["GMOD-014", "JOIN-049", "JOIN-053"].contains(&id);
@@ -117,6 +125,7 @@ fn dms_003_the_unbroken_offer_is_joined() {
         offer.deliver();
         offer.bo.sync();
         assert_eq!(offer.recorded(), []);
+        offer.assert_read();
         assert_eq!(offer.bo.conversations()[0].group.id, GROUP);
         dump::check(&offer.bo.store);
     }
