@@ -15,11 +15,10 @@ use js_sys::Function;
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use super::filter::{Asked, News, Picker};
 use super::life;
 use super::values::{self, Fields};
 use crate::base::{GroupId, ThreadId};
-use crate::client::{Client, EventSubscription};
+use crate::client::{Client, EventSubscription, Interest, News};
 use crate::error::Error;
 
 /// News told between two reads of the store.
@@ -41,33 +40,25 @@ impl RawSubscription {
     }
 }
 
-/// Subscribes; everything committed afterwards is reported.
+/// Subscribes; everything committed afterwards is reported. Without an interest nothing is.
 ///
 /// # Errors
-/// `conversation.not_found` when the filter names a conversation that is not stored.
-pub async fn subscribe(client: Client, asked: Asked, listener: Function) -> Result<RawSubscription, Error> {
-    let named = match &asked {
-        Asked::Messages { conversation, .. } => *conversation,
-        _ => None,
-    };
-    let thread = match named {
-        Some(group) => Some(client.thread(group).await?),
-        None => None,
-    };
-    if client.is_closed() {
-        return Err(Error::new("client.closed", "the client was closed; create it again"));
-    }
-    let picker = Picker::new(asked, thread);
+/// `conversation.not_found` when a conversation is named that is not stored.
+pub async fn subscribe(
+    client: Client,
+    interest: Option<Interest>,
+    listener: Function,
+) -> Result<RawSubscription, Error> {
     let ended = Rc::new(Cell::new(false));
+    let Some(interest) = interest else { return Ok(RawSubscription { ended, events: Cell::new(None) }) };
     let (sender, news) = mpsc::unbounded();
-    let events = client.subscribe_commits(move |events| {
-        for one in picker.pick(events) {
-            // The other end is gone once a read failed: the client is closed.
-            let _ = sender.unbounded_send(one);
-        }
+    let events = client.follow(interest, move |one| {
+        // The other end is gone once the client is closed.
+        let _ = sender.unbounded_send(one);
     });
+    let events = Cell::new(Some(events.await?));
     life::spawn(tell(client, news, ended.clone(), listener));
-    Ok(RawSubscription { ended, events: Cell::new(Some(events)) })
+    Ok(RawSubscription { ended, events })
 }
 
 async fn tell(client: Client, mut news: UnboundedReceiver<News>, ended: Rc<Cell<bool>>, listener: Function) {

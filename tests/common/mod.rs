@@ -235,6 +235,13 @@ impl User {
         self.history(group, HistoryOptions::default()).iter().map(text_of).collect()
     }
 
+    /// A second client on the same database, as in another tab.
+    pub fn twin(&self) -> User {
+        let (store, delivery) = (self.store.clone(), self.delivery.clone());
+        let client = self.world.open(&self.secret, store.clone(), delivery.clone()).expect("opens");
+        User { client, store, delivery, secret: self.secret, world: self.world.clone() }
+    }
+
     /// The page is gone and comes back: what was not committed is lost.
     pub fn reopen(&mut self) {
         let crashed = std::mem::replace(
