@@ -61,4 +61,4 @@ pub mod bindings;
 #[cfg(all(target_arch = "wasm32", feature = "floor"))]
 mod floor;
 #[cfg(target_arch = "wasm32")]
-mod idb;
+pub mod idb;
