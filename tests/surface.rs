@@ -30,7 +30,7 @@ fn messages(conversation: Option<GroupId>, states: Option<Vec<State>>) -> Intere
 
 fn texts(heard: &Heard) -> Vec<String> {
     let text = |news: &News| match news {
-        News::Message(row) if row.kind == MessageKind::Application => Some(text_of(row)),
+        News::Message(row) => Some(text_of(row)),
         _ => None,
     };
     heard.borrow().iter().filter_map(text).collect()

@@ -27,7 +27,13 @@ const TOGETHER: usize = 64;
 /// A subscription.
 #[wasm_bindgen]
 pub struct RawSubscription {
-    ended: Rc<Cell<bool>>,
+    state: Rc<State>,
+}
+
+/// Owned by the telling task too, so that a subscription lives on when nobody holds its handle.
+#[derive(Default)]
+struct State {
+    ended: Cell<bool>,
     events: Cell<Option<EventSubscription>>,
 }
 
@@ -35,8 +41,8 @@ pub struct RawSubscription {
 impl RawSubscription {
     /// Reports nothing more; ending twice is fine.
     pub fn end(&self) {
-        self.ended.set(true);
-        drop(self.events.take());
+        self.state.ended.set(true);
+        drop(self.state.events.take());
     }
 }
 
@@ -49,21 +55,21 @@ pub async fn subscribe(
     interest: Option<Interest>,
     listener: Function,
 ) -> Result<RawSubscription, Error> {
-    let ended = Rc::new(Cell::new(false));
-    let Some(interest) = interest else { return Ok(RawSubscription { ended, events: Cell::new(None) }) };
+    let state = Rc::new(State::default());
+    let Some(interest) = interest else { return Ok(RawSubscription { state }) };
     let (sender, news) = mpsc::unbounded();
     let events = client.follow(interest, move |one| {
         // The other end is gone once the client is closed.
         let _ = sender.unbounded_send(one);
     });
-    let events = Cell::new(Some(events.await?));
-    life::spawn(tell(client, news, ended.clone(), listener));
-    Ok(RawSubscription { ended, events })
+    state.events.set(Some(events.await?));
+    life::spawn(tell(client, news, state.clone(), listener));
+    Ok(RawSubscription { state })
 }
 
-async fn tell(client: Client, mut news: UnboundedReceiver<News>, ended: Rc<Cell<bool>>, listener: Function) {
+async fn tell(client: Client, mut news: UnboundedReceiver<News>, state: Rc<State>, listener: Function) {
     let call = |event: JsValue| {
-        if !ended.get()
+        if !state.ended.get()
             && let Err(thrown) = listener.call1(&JsValue::UNDEFINED, &event)
         {
             // A listener's own mistake: said, and nothing else stops.
@@ -77,7 +83,7 @@ async fn tell(client: Client, mut news: UnboundedReceiver<News>, ended: Rc<Cell<
         {
             batch.push(more);
         }
-        if ended.get() {
+        if state.ended.get() {
             return;
         }
         // A client closed meanwhile can read nothing more: what is left of the queue is dropped.

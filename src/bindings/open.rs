@@ -8,8 +8,8 @@ use std::rc::Rc;
 
 use futures::FutureExt;
 use js_sys::{Function, Object, Promise, Reflect};
+use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
-use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
 use zeroize::Zeroizing;
 

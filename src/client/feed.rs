@@ -1,7 +1,7 @@
 //! What a subscription is told of commits (CONS-042, CONS-043, CONS-044), each message once.
 //!
 //! An own message is told when it is stored, not again when it is read back: an app shows it at
-//! once, online or not.
+//! once, online or not. Membership changes of a DM are left out, as in its history.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
@@ -11,7 +11,7 @@ use crate::client::{Client, EventSubscription};
 use crate::consent::{Entity, Filter, State};
 use crate::engine::event::Event;
 use crate::error::Error;
-use crate::store::rows::{GroupKind, MessageRow, MessageStatus};
+use crate::store::rows::{GroupKind, MessageKind, MessageRow, MessageStatus};
 
 /// How many told messages are remembered, in case another tab tells of one again.
 const LATELY: usize = 1024;
@@ -114,7 +114,8 @@ impl Picker {
         let Event::Message { row, consent } = event else { return None };
         let wanted = self.thread.is_none_or(|thread| thread == row.thread)
             && is_kind(row.thread, kind)
-            && filter.includes(*consent);
+            && filter.includes(*consent)
+            && !(row.kind == MessageKind::MembershipChange && matches!(row.thread, ThreadId::Dm(_)));
         let news = match row.status {
             MessageStatus::Published => !self.told.borrow_mut().remove(&row.id) && self.remember(row.id),
             _ => wanted && self.told.borrow_mut().insert(row.id),
