@@ -26,10 +26,11 @@ function filesUnder(path) {
 }
 
 /** A name for everything that decides what the wasm build makes. */
-function wasmKey(profile, env) {
+function wasmKey(profile, features, env) {
   const hash = createHash("sha256");
   const add = (part) => hash.update(`${part.length}:`).update(part);
   add(profile);
+  add(features.join());
   for (const tool of [env.RUSTC ?? "rustc", "wasm-bindgen", "wasm-opt"]) add(outputOf(tool, ["--version"], env) ?? "");
   for (const input of ["scripts/build.mjs", "Cargo.toml", "Cargo.lock", "build.rs", "proto", "src"]) {
     for (const file of filesUnder(join(root, input))) {
@@ -41,12 +42,12 @@ function wasmKey(profile, env) {
 }
 
 /** Folder with the wasm module and its glue, built now or earlier. */
-async function wasmBuild(profile) {
+export async function wasmBuild(profile, features = []) {
   const env = wasmEnv();
   // Development builds share their dependencies with the wasm tests, and so their flags.
   if (profile === "release") env.CARGO_ENCODED_RUSTFLAGS = pathFlags.join("\x1f");
   const builds = join(cache, "wasm-builds");
-  const kept = join(builds, wasmKey(profile, env));
+  const kept = join(builds, wasmKey(profile, features, env));
   if (existsSync(kept)) {
     const now = new Date();
     utimesSync(kept, now, now);
@@ -58,7 +59,8 @@ async function wasmBuild(profile) {
   const fresh = `${kept}.${process.pid}`;
   console.log(`build: wasm-pack build --${profile}`);
   const options = ["--target", "web", "--out-dir", fresh, "--out-name", "dovetail", "--no-pack", "--mode", "no-install"];
-  const { code } = await run("wasm-pack", ["build", `--${profile}`, ...options], { env });
+  const extra = features.length > 0 ? ["--", "--features", features.join()] : [];
+  const { code } = await run("wasm-pack", ["build", `--${profile}`, ...options, ...extra], { env });
   if (code !== 0) {
     rmSync(fresh, { recursive: true, force: true });
     throw new Error("wasm-pack failed");
@@ -94,8 +96,17 @@ async function scripts(profile) {
   if (code !== 0) throw new Error("js/ has type errors");
 }
 
-/** Builds dist/ with profile "release" or "dev". */
+/** Builds dist/ with profile "release" or "dev"; ends the program where that fails. */
 export async function build(profile = "release") {
+  try {
+    await buildAll(profile);
+  } catch (error) {
+    console.error(`build: ${error.message}`);
+    process.exit(1);
+  }
+}
+
+async function buildAll(profile) {
   const begun = Date.now();
   const wasm = await wasmBuild(profile);
   rmSync(dist, { recursive: true, force: true });
@@ -107,11 +118,4 @@ export async function build(profile = "release") {
   console.log(`build: dist/ is ready (${((Date.now() - begun) / 1000).toFixed(1)} s)`);
 }
 
-if (isMain(import.meta)) {
-  try {
-    await build(process.argv.includes("--dev") ? "dev" : "release");
-  } catch (error) {
-    console.error(`build: ${error.message}`);
-    process.exit(1);
-  }
-}
+if (isMain(import.meta)) await build(process.argv.includes("--dev") ? "dev" : "release");

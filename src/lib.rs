@@ -1,7 +1,43 @@
 //! Dovetail: end-to-end encrypted messaging for the browser.
 //!
-//! One rhythm for every use case: **load → decide → commit → emit**. `client` loads and emits,
-//! `engine` decides, `store` commits one [`store::Changes`] a step.
+//! Two inboxes each create a DM group before seeing the other's; the user sees one conversation.
+//! This crate is the whole of it: MLS groups, the stitching of duplicate groups, consent, storage
+//! in IndexedDB, and the surface JavaScript calls.
+//!
+//! # How it is built
+//! One rhythm for every use case: **load → decide → commit → emit**.
+//! - [`client`] loads rows, commits, tells listeners, and talks to the delivery service.
+//! - [`engine`] decides: one file a verb, synchronous and pure.
+//! - [`store`] commits one [`store::Changes`] a step, whole or not at all.
+//! - the rules themselves are pure modules: [`meta`] and [`policy`] (what a group's settings are
+//!   and who may write them), [`members`] (who is in it), [`commit`] (what a change must satisfy),
+//!   [`dm`] (admission, winner, thread), [`consent`], [`identity`].
+//! - [`mls`] is the only module that knows OpenMLS, and works on memory only.
+//! - [`delivery`] is the seam to whatever stores and orders envelopes.
+//!
+//! | to follow | read, in this order |
+//! |---|---|
+//! | a message out | `client::send`, [`engine::send`], `client::outbox`, [`engine::publish`], [`engine::settle`] |
+//! | a message in | `client::sync`, `client::process`, [`engine::receive`], [`engine::application`] |
+//! | a commit | [`engine::publish`] (built), [`engine::commits`] (judged and merged), [`commit`] |
+//! | a Welcome | `client::welcomes`, [`engine::join`], [`members`], [`dm`] |
+//! | the list | [`engine::list`], `client::list` |
+//! | consent | [`engine::consent`], [`consent`] |
+//!
+//! `tests/layers.rs` holds every module to what it may import. Requirement ids (`DMS-013`) stand
+//! where a rule is enforced and in the names of its tests.
+//!
+//! # Where this differs from the design it started from
+//! - The store trait has two calls, read and apply, over byte rows; meaning lives in
+//!   [`store::rows`]. Keys are byte strings throughout, and the one contract suite is short.
+//! - Rows are sealed in wasm with a data key; WebCrypto only wraps that key. Opening many rows
+//!   needs no promises, and a page without a secure context works with a key of its own.
+//! - A held group's envelopes are not copied into the database: its position stays, and they are
+//!   read from the delivery service again. Held Welcomes are copied, because later ones go on.
+//! - Delivery subscriptions only wake; content always comes from a query behind the client's own
+//!   position, so a missed or repeated wake-up loses nothing.
+//! - There is no lock between tabs in the core: revisions decide. Only background reading is left
+//!   to one tab at a time, to save work.
 #![forbid(unsafe_code)]
 
 pub mod base;
@@ -22,5 +58,7 @@ pub mod wire;
 
 #[cfg(target_arch = "wasm32")]
 mod bindings;
+#[cfg(all(target_arch = "wasm32", feature = "floor"))]
+mod floor;
 #[cfg(target_arch = "wasm32")]
 mod idb;

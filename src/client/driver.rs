@@ -105,13 +105,8 @@ impl Inner {
             }
             let (counters, revision) = self.counters(&mut cache).await?;
             let unit = Unit::new(self.platform.now(), counters, revision);
-            let mut step = Step {
-                inner: self,
-                cache: &mut cache,
-                unit,
-                groups: Vec::new(),
-                threads: Vec::new(),
-            };
+            let mut step =
+                Step { inner: self, cache: &mut cache, unit, groups: Vec::new(), threads: Vec::new() };
             let value = decide(&mut step).await?;
             for group in &mut step.groups {
                 group.flush(&mut step.unit)?;

@@ -82,10 +82,12 @@ impl Inner {
         let now = self.platform.now();
         let mut out = Vec::with_capacity(rows.len());
         for (group, found) in rows.into_iter().zip(answers.chunks(3)) {
-            let consent = found.first().map_or(Ok(Vec::new()), |records| load::rows::<ConsentRow>(records))?;
+            let consent =
+                found.first().map_or(Ok(Vec::new()), |records| load::rows::<ConsentRow>(records))?;
             let mut last = None;
             for records in found.iter().skip(1) {
-                last = last.or(load::rows::<MessageRow>(records)?.into_iter().find(|m| newest.admits(m, now)));
+                last =
+                    last.or(load::rows::<MessageRow>(records)?.into_iter().find(|m| newest.admits(m, now)));
             }
             let consent = state_of(consent.first().map(|row| &row.0));
             // A transcript in last place hides the message before it: read on for that thread.

@@ -8,8 +8,8 @@ use crate::engine::state::{GroupCtx, MlsState, ThreadCtx};
 use crate::error::Error;
 use crate::mls::{self, Scratch};
 use crate::store::rows::{
-    AttemptRow, ConsentRow, CountersRow, EnvelopeRow, GroupRow, GroupState, IntentRow, MessageRow, MlsGlobalRow,
-    MlsPageRow, PositionRow, Row, ThreadRow, TranscriptRow,
+    AttemptRow, ConsentRow, CountersRow, EnvelopeRow, GroupRow, GroupState, IntentRow, MessageRow,
+    MlsGlobalRow, MlsPageRow, PositionRow, Row, ThreadRow, TranscriptRow,
 };
 use crate::store::{Read, Record, Store, StoreError, Table};
 
@@ -40,10 +40,16 @@ impl Inner {
     }
 
     /// Message rows by id; `None` for an id that is free.
-    pub(super) async fn message_rows(&self, ids: &[MessageId]) -> Result<Vec<Option<MessageRow>>, StoreError> {
+    pub(super) async fn message_rows(
+        &self,
+        ids: &[MessageId],
+    ) -> Result<Vec<Option<MessageRow>>, StoreError> {
         let reads = ids.iter().map(|id| Read::Key(Table::Messages, id.as_bytes().to_vec())).collect();
         let answers = self.store.read(reads).await?;
-        answers.iter().map(|found| found.first().map(|record| MessageRow::decode(&record.body)).transpose()).collect()
+        answers
+            .iter()
+            .map(|found| found.first().map(|record| MessageRow::decode(&record.body)).transpose())
+            .collect()
     }
 
     /// The stored record of an entity.
@@ -138,13 +144,16 @@ fn load_mls(group: GroupId, pages: Vec<MlsPageRow>) -> Result<Option<MlsState>, 
 
 async fn load_thread(store: &dyn Store, id: ThreadId) -> Result<ThreadCtx, StoreError> {
     let key = id.to_key();
-    let answers =
-        store.read(vec![Read::Key(Table::Threads, key.clone()), Read::prefix(Table::Transcripts, &key)]).await?;
+    let answers = store
+        .read(vec![Read::Key(Table::Threads, key.clone()), Read::prefix(Table::Transcripts, &key)])
+        .await?;
     let record = answers.first().and_then(|records| records.first());
     let row = record.map(|record| ThreadRow::decode(&record.body)).transpose()?;
     let transcripts = rows::<TranscriptRow>(answers.get(1).map_or(&[], Vec::as_slice))?;
-    let groups: Vec<GroupId> = row.iter().flat_map(|row| row.groups.iter().map(|entry| entry.group)).collect();
-    let reads = groups.iter().map(|id| Read::Key(Table::Consent, Entity::Conversation(*id).to_key())).collect();
+    let groups: Vec<GroupId> =
+        row.iter().flat_map(|row| row.groups.iter().map(|entry| entry.group)).collect();
+    let reads =
+        groups.iter().map(|id| Read::Key(Table::Consent, Entity::Conversation(*id).to_key())).collect();
     let records = store.read(reads).await?;
     let mut consents = std::collections::BTreeMap::new();
     for (group, found) in groups.iter().zip(&records) {

@@ -99,12 +99,14 @@ impl Client {
             let (installation, now) = (self.0.me.installation, self.0.platform.now());
             let request = match &state {
                 None => Request::register(identifier.clone(), nonce, installation, now),
-                Some(state) => {
-                    Request::add_installation(state, identifier.clone(), installation, now).map_err(refused)?
-                }
+                Some(state) => Request::add_installation(state, identifier.clone(), installation, now)
+                    .map_err(refused)?,
             };
             if request.inbox() != self.0.me.inbox {
-                return Err(Error::new("input.value", "the nonce is not the one this inbox id was made with"));
+                return Err(Error::new(
+                    "input.value",
+                    "the nonce is not the one this inbox id was made with",
+                ));
             }
             let signature = sign(request.text()).await.map_err(|why| {
                 Error::new("client.signature", format!("the wallet did not sign ({why}); try again"))
@@ -131,7 +133,11 @@ impl Inner {
                 let package = mls::make_key_package(&scratch, &self.me.keys, self.me.inbox, now);
                 let package = package.map_err(Error::bug)?.bytes;
                 for change in scratch.take_changes().map_err(Error::bug)?.globals {
-                    let row = MlsGlobalRow { id: change.id, bytes: change.bytes.unwrap_or_default(), retire_ns: None };
+                    let row = MlsGlobalRow {
+                        id: change.id,
+                        bytes: change.bytes.unwrap_or_default(),
+                        retire_ns: None,
+                    };
                     step.unit.changes.put(&row);
                 }
                 step.unit.changes.strict();

@@ -147,7 +147,10 @@ impl Inner {
         })
         .await?;
         if attempt.commit {
-            return Err(Error::new("delivery.refused", format!("the delivery service refused the change ({reason})")));
+            return Err(Error::new(
+                "delivery.refused",
+                format!("the delivery service refused the change ({reason})"),
+            ));
         }
         Ok(())
     }
@@ -164,7 +167,9 @@ impl Inner {
 
     async fn build(self: &Rc<Self>, group: GroupId, number: u64) -> Result<(), Error> {
         let material = match self.material(group, number).await {
-            Err(error) if error.code == "dm.unknown_inbox" => return self.fail_group(group, error.code).await,
+            Err(error) if error.code == "dm.unknown_inbox" => {
+                return self.fail_group(group, error.code).await;
+            }
             other => other?,
         };
         let Some(material) = material else { return Ok(()) };

@@ -65,7 +65,9 @@ impl Inner {
         let mut packages = BTreeMap::new();
         for (installation, envelope) in installations.into_iter().zip(answers) {
             let Some(envelope) = envelope else { continue };
-            let Ok(ClientEnvelope::KeyPackage(bytes)) = ClientEnvelope::decode(&envelope.payload) else { continue };
+            let Ok(ClientEnvelope::KeyPackage(bytes)) = ClientEnvelope::decode(&envelope.payload) else {
+                continue;
+            };
             match mls::check_key_package(&scratch, &bytes, now) {
                 Ok(facts) if facts.installation == installation => {
                     packages.insert(installation, Package { bytes, init_key: facts.init_key });

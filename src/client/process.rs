@@ -59,7 +59,9 @@ impl Inner {
                     progress.careful = true;
                     continue;
                 }
-                Err(StepError::Taken) => return Err(Error::bug("a message id is taken after it was looked up")),
+                Err(StepError::Taken) => {
+                    return Err(Error::bug("a message id is taken after it was looked up"));
+                }
                 Err(StepError::Other(error)) => return Err(error),
             };
             total.rejected += rejected;
@@ -92,8 +94,12 @@ impl Inner {
         let mut thread = step.take_thread(ctx.row.thread()).await?;
         let own = self.own_messages(&ctx, envelopes).await?;
         let messages = progress.messages.iter().map(|(id, row)| (*id, row.clone())).chain(own).collect();
-        let known =
-            Known { me: &self.me, identity: &progress.identity, messages: &messages, careful: progress.careful };
+        let known = Known {
+            me: &self.me,
+            identity: &progress.identity,
+            messages: &messages,
+            careful: progress.careful,
+        };
         let before = Standing::of(&ctx.row, &thread);
         let mut rejected = 0;
         let mut stop = Stop::End;

@@ -55,7 +55,9 @@ impl Client {
             let inner = self.0.clone();
             self.0.platform.spawn(Box::pin(async move { inner.drain().await }));
         }
-        answer.await.unwrap_or_else(|_| Err(Error::new("client.closed", "the client was closed while sending")))
+        answer
+            .await
+            .unwrap_or_else(|_| Err(Error::new("client.closed", "the client was closed while sending")))
     }
 }
 

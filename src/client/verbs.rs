@@ -20,7 +20,10 @@ impl Client {
         self.0.open()?;
         let dm = create::dm_with(&self.0.me, peer)?;
         if !self.is_registered() {
-            return Err(Error::new("client.not_registered", "register this installation first: call register()"));
+            return Err(Error::new(
+                "client.not_registered",
+                "register this installation first: call register()",
+            ));
         }
         let mut chance = [0; 48];
         self.0.platform.random(&mut chance);

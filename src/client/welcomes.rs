@@ -62,8 +62,9 @@ impl Inner {
     ) -> Result<Option<GroupId>, Error> {
         let mut identity = States::default();
         loop {
-            let outcome =
-                self.step(async |step| self.welcome_step(step, envelope, kept.as_ref(), &identity).await).await?;
+            let outcome = self
+                .step(async |step| self.welcome_step(step, envelope, kept.as_ref(), &identity).await)
+                .await?;
             match outcome {
                 Ok(group) => return Ok(group),
                 Err(needed) => match self.identity.resolve(&needed).await {
@@ -161,7 +162,12 @@ impl Inner {
         Ok(())
     }
 
-    async fn hold(&self, envelope: &Incoming, kept: Option<&EnvelopeRow>, error: &Error) -> Result<(), Error> {
+    async fn hold(
+        &self,
+        envelope: &Incoming,
+        kept: Option<&EnvelopeRow>,
+        error: &Error,
+    ) -> Result<(), Error> {
         self.step(async |step| {
             hold_or_expire(envelope, kept, "identity", &error.message, step);
             self.advance_welcomes(step, envelope).await

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeSet;
 
-use super::verdict::{Check, Verdict};
+use super::verdict::Verdict;
 use crate::base::InboxId;
 use crate::meta::component::{
     APP_DATA, COMMIT_LOG_SIGNER, GROUP_DESCRIPTION, GROUP_IMAGE_URL, GROUP_NAME, MESSAGE_DISAPPEAR_FROM_NS,
@@ -36,7 +36,7 @@ const FIELDS: [(u16, &str); 8] = [
 ///
 /// `leaving` are the inboxes whose leave request was pending: those the commit removes are listed
 /// as left. A commit that was not judged before can be malformed, which gives a rejection.
-pub fn of_commit(commit: &CommitFacts, leaving: &BTreeSet<InboxId>) -> Check<Option<GroupUpdated>> {
+pub fn of_commit(commit: &CommitFacts, leaving: &BTreeSet<InboxId>) -> Result<Option<GroupUpdated>, Verdict> {
     let SenderFacts::Member(committer) = &commit.committer else {
         return Err(Verdict::rejected("GMOD-002", "the sender is not a member of the group"));
     };

@@ -68,7 +68,7 @@ pub fn union_page<T, K: Ord>(
     let mut page: Vec<T> = pages.into_iter().flatten().collect();
     match direction {
         Direction::Ascending => page.sort_by_key(&key),
-        Direction::Descending => page.sort_by(|a, b| key(b).cmp(&key(a))),
+        Direction::Descending => page.sort_by_key(|item| std::cmp::Reverse(key(item))),
     }
     page.truncate(limit.unwrap_or(usize::MAX));
     page

@@ -81,8 +81,11 @@ fn taken(id: MessageId, known: &Known<'_>, unit: &Unit) -> Result<Option<Message
 
 /// Content that does not decode keeps its bytes under an empty type (CTYPE-008).
 fn content_type(content: &[u8]) -> ContentTypeView {
-    let t = EncodedContent::decode(content)
-        .map(|content| content.content_type)
-        .unwrap_or(ContentType { authority: String::new(), type_id: String::new(), major: 0, minor: 0 });
+    let t = EncodedContent::decode(content).map(|content| content.content_type).unwrap_or(ContentType {
+        authority: String::new(),
+        type_id: String::new(),
+        major: 0,
+        minor: 0,
+    });
     ContentTypeView { authority: t.authority, type_id: t.type_id, major: t.major, minor: t.minor }
 }

@@ -111,7 +111,8 @@ fn applied(
     }
     if let Some(state) = &ctx.mls {
         let (after, authenticator) = (state.group.facts(), state.group.authenticator());
-        let rolled_back_ends = facts.path_leaf.as_ref().is_some_and(|l| l.installation == known.me.installation);
+        let rolled_back_ends =
+            facts.path_leaf.as_ref().is_some_and(|l| l.installation == known.me.installation);
         let row = ctx.row_mut();
         views::describe(row, &after, authenticator);
         row.rolled_back &= !rolled_back_ends;

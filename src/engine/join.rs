@@ -7,7 +7,7 @@ use crate::base::{DmId, GroupId, Nanos, SequenceId, ThreadId};
 use crate::commit::transcript;
 use crate::consent::{Entity, Join, start};
 use crate::delivery::Incoming;
-use crate::dm::{Admitted, AdmissionError, admit as admit_kind, check_activation};
+use crate::dm::{AdmissionError, Admitted, admit as admit_kind, check_activation};
 use crate::engine::event::Event;
 use crate::engine::receive::{Outcomes, above, paused};
 use crate::engine::state::{GroupCtx, Me, MlsState, ThreadCtx};
@@ -54,7 +54,10 @@ pub fn open(scratch: Scratch, envelope: &Incoming) -> Result<OpenedJoin, Outcome
         Err(error) => return Err(reject(&error.to_string())),
     };
     let WelcomeInput::V1 { data, metadata, hpke_public_key, .. } = input else {
-        return Err(Outcomes::Held("welcome.pointer".into(), "Welcome pointers are not supported yet".into()));
+        return Err(Outcomes::Held(
+            "welcome.pointer".into(),
+            "Welcome pointers are not supported yet".into(),
+        ));
     };
     let opened = mls::unwrap_welcome(&scratch, &SealedWelcome { data, metadata }, &hpke_public_key)
         .and_then(|(welcome, cursor)| mls::inspect(&scratch, &welcome, cursor));
@@ -128,10 +131,8 @@ pub fn settle(
     views::describe(&mut row, &group.facts(), group.authenticator());
     let revision = existing.map_or(0, |(_, revision)| revision);
     if existing.is_some() {
-        unit.changes.delete_prefix(
-            crate::store::Table::Mls,
-            &crate::store::rows::MlsPageRow::group_prefix(row.id),
-        );
+        unit.changes
+            .delete_prefix(crate::store::Table::Mls, &crate::store::rows::MlsPageRow::group_prefix(row.id));
     }
     let ctx = GroupCtx::fresh(row, revision, Some(MlsState { scratch, group }), anchor);
     consent(me, &ctx, thread, envelope.server_ns, unit);
@@ -170,12 +171,12 @@ fn admit(
             return Err(reject("JOIN-060", "a kind of conversation this version does not know".into()));
         }
     };
-    members::check_join(facts, (me.inbox, me.installation), envelope.sequence_id, identity).map_err(|error| {
-        match error {
+    members::check_join(facts, (me.inbox, me.installation), envelope.sequence_id, identity).map_err(
+        |error| match error {
             JoinError::Needed(reference) => Outcomes::Needs(BTreeSet::from([reference])),
             refused => reject(refused.id(), refused.to_string()),
-        }
-    })?;
+        },
+    )?;
     if let Some((row, _)) = existing.filter(|(row, _)| row.state == GroupState::Restored) {
         check_activation(row.dm, dm).map_err(refused)?;
     }

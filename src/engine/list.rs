@@ -66,7 +66,9 @@ impl ListOptions {
             .collect::<Result<Vec<_>, _>>()?;
         lines.retain(|line| line.kind != GroupKind::Sync && self.kind.is_none_or(|kind| kind == line.kind));
         lines.sort_by(|a, b| b.sort.cmp(&a.sort).then_with(|| a.thread.cmp(&b.thread)));
-        if self.order_by == OrderBy::LastActivity && self.created_after.is_none() && self.created_before.is_none()
+        if self.order_by == OrderBy::LastActivity
+            && self.created_after.is_none()
+            && self.created_before.is_none()
         {
             lines.truncate(self.limit.unwrap_or(usize::MAX));
         }

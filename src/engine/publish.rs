@@ -91,7 +91,9 @@ fn in_flight(ctx: &GroupCtx) -> Vec<AttemptRow> {
     let mut batch = Vec::new();
     for intent in ctx.intents.values() {
         let IntentState::Published(hash) = &intent.state else { continue };
-        let Some(attempt) = ctx.attempts.get(hash).filter(|a| a.outcome == Outcome::Unknown) else { continue };
+        let Some(attempt) = ctx.attempts.get(hash).filter(|a| a.outcome == Outcome::Unknown) else {
+            continue;
+        };
         size += attempt.payload.len();
         if !batch.is_empty() && (attempt.commit || size > BATCH_BYTES || batch.len() == BATCH) {
             break;
@@ -153,10 +155,8 @@ pub fn refused(
 ) -> Result<(), Error> {
     for attempt in attempts {
         ctx.end_attempt(attempt.hash, unit);
-        if attempt.commit {
-            if let Some(mls) = &mut ctx.mls {
-                mls::clear_pending(&mls.scratch, &mut mls.group).map_err(Error::bug)?;
-            }
+        if let Some(mls) = ctx.mls.as_mut().filter(|_| attempt.commit) {
+            mls::clear_pending(&mls.scratch, &mut mls.group).map_err(Error::bug)?;
         }
         ctx.end_intent(attempt.intent, unit);
     }
@@ -241,11 +241,8 @@ pub fn build_commit(
         force_self_update: true,
     };
     let sealed = mls::commit(&mls.scratch, &mut mls.group, &me.keys, plan).map_err(Error::bug)?;
-    let envelope = ClientEnvelope::GroupMessage {
-        data: sealed.bytes,
-        sender_hmac: Vec::new(),
-        should_push: false,
-    };
+    let envelope =
+        ClientEnvelope::GroupMessage { data: sealed.bytes, sender_hmac: Vec::new(), should_push: false };
     let payload = envelope.encode();
     let hash = sha256(&payload);
     intent.welcome = sealed.welcome.map(|welcome| OwedWelcome {
@@ -278,8 +275,7 @@ pub fn welcomes(intent: &IntentRow) -> Result<Vec<Outgoing>, Error> {
     owed.recipients
         .iter()
         .map(|(installation, init_key)| {
-            let sealed =
-                mls::wrap_welcome(&owed.welcome, owed.anchor.0, init_key).map_err(Error::bug)?;
+            let sealed = mls::wrap_welcome(&owed.welcome, owed.anchor.0, init_key).map_err(Error::bug)?;
             let input = WelcomeInput::V1 {
                 installation_key: installation.0,
                 data: sealed.data,

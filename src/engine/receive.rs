@@ -8,8 +8,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::base::{MessageId, SequenceId};
 use crate::base::Version;
+use crate::base::{MessageId, SequenceId};
 use crate::commit::Verdict;
 use crate::commit::kinds::{Place, unsupported};
 use crate::delivery::Incoming;
@@ -18,9 +18,7 @@ use crate::engine::unit::Unit;
 use crate::engine::{application, commits, settle};
 use crate::members::{Reference, States};
 use crate::mls::{self, FrameKind, OpenError, Opened};
-use crate::store::rows::{
-    EnvelopeRow, EnvelopeState, GroupState, Hold, MessageRow, Operation, Outcome,
-};
+use crate::store::rows::{EnvelopeRow, EnvelopeState, GroupState, Hold, MessageRow, Operation, Outcome};
 use crate::wire::ClientEnvelope;
 
 /// What became of an envelope.
@@ -186,7 +184,9 @@ fn open(
     match &outcome {
         Outcomes::Applied | Outcomes::Repeated => {}
         Outcomes::Rejected(..) => restore(ctx, &savepoint, true),
-        Outcomes::Held(..) | Outcomes::Needs(_) | Outcomes::NeedsMessage(_) => restore(ctx, &savepoint, false),
+        Outcomes::Held(..) | Outcomes::Needs(_) | Outcomes::NeedsMessage(_) => {
+            restore(ctx, &savepoint, false)
+        }
     }
     outcome
 }

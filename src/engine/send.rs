@@ -37,7 +37,9 @@ pub fn accept(bytes: Vec<u8>, key: String) -> Result<Outbound, Error> {
         let size = bytes.len();
         return Err(Error::new(
             "message.too_large",
-            format!("the message has {size} bytes, at most {MAX_CONTENT} fit; send a remote attachment instead"),
+            format!(
+                "the message has {size} bytes, at most {MAX_CONTENT} fit; send a remote attachment instead"
+            ),
         ));
     }
     let content = EncodedContent::decode(&bytes)
@@ -125,8 +127,7 @@ pub fn encrypt(
     let plaintext = PlaintextV1 { content: content.to_vec(), idempotency_key: key.clone() }.encode();
     let mls = ctx.mls.as_mut().ok_or_else(|| Error::bug("an active group without MLS state"))?;
     let data = mls::message(&mls.scratch, &mut mls.group, &me.keys, &plaintext).map_err(Error::bug)?;
-    let payload =
-        ClientEnvelope::GroupMessage { data, sender_hmac: Vec::new(), should_push: true }.encode();
+    let payload = ClientEnvelope::GroupMessage { data, sender_hmac: Vec::new(), should_push: true }.encode();
     let hash = sha256(&payload);
     let (group, epoch) = (ctx.row.id, ctx.row.epoch);
     intent.state = IntentState::Published(hash);

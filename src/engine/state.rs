@@ -13,7 +13,8 @@ use crate::error::Error;
 use crate::mls::{Group, InstallationKeys, Scratch};
 use crate::store::Table;
 use crate::store::rows::{
-    AttemptRow, GroupRow, GroupState, IntentRow, IntentState, MlsPageRow, Operation, PositionRow, Row, ThreadRow, TranscriptRow,
+    AttemptRow, GroupRow, GroupState, IntentRow, IntentState, MlsPageRow, Operation, PositionRow, Row,
+    ThreadRow, TranscriptRow,
 };
 
 /// Who we are.
@@ -161,7 +162,8 @@ impl GroupCtx {
         if let Some(mls) = &mut self.mls {
             for page in mls.scratch.take_changes().map_err(Error::bug)?.pages {
                 self.row_changed = true;
-                let mut row = MlsPageRow { group: self.row.id, part: page.part, page: page.page, bytes: vec![] };
+                let mut row =
+                    MlsPageRow { group: self.row.id, part: page.part, page: page.page, bytes: vec![] };
                 match page.bytes {
                     Some(bytes) => {
                         row.bytes = bytes;

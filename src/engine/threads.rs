@@ -55,7 +55,8 @@ fn rewrite(
         return;
     }
     let (old_line, new_line) = (old.as_ref().map(line), new.as_ref().map(line));
-    if let Some(old_line) = old_line.as_ref().filter(|old| new_line.as_ref().map(Row::key) != Some(old.key())) {
+    if let Some(old_line) = old_line.as_ref().filter(|old| new_line.as_ref().map(Row::key) != Some(old.key()))
+    {
         unit.changes.delete(Table::Listing, old_line.key());
     }
     if let Some(new_line) = new_line.filter(|new| Some(new) != old_line.as_ref()) {

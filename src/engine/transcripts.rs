@@ -44,7 +44,8 @@ pub fn record(
         unit.changes.put(&row);
         thread.transcripts.push(row);
     }
-    let ContentType { authority, type_id, major, minor } = ContentType::xmtp(content_type::GROUP_UPDATED, 1, 0);
+    let ContentType { authority, type_id, major, minor } =
+        ContentType::xmtp(content_type::GROUP_UPDATED, 1, 0);
     let (sender_inbox, sender_installation) = source.sender;
     let (sequence_id, sent_ns) = source.at;
     let row = MessageRow {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-
 use crate::base::{InboxId, InstallationId};
 use crate::members::Members;
 use crate::meta::Dictionary;

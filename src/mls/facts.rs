@@ -66,7 +66,7 @@ pub enum UnsupportedKind {
     SelfRemove,
     /// AppEphemeral.
     AppEphemeral,
-    /// Any other number.
+    /// Any other number; 0 when MLS refused the commit without saying which.
     Custom(u16),
 }
 

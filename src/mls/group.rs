@@ -58,7 +58,8 @@ impl Group {
 
     /// Our leaf; `None` once it was removed.
     pub fn own_leaf(&self) -> Option<LeafFacts> {
-        describe::leaf_at(&self.mls, self.mls.own_leaf_index().u32())
+        // Someone added by the commit that removed us may have our index.
+        self.is_active().then(|| describe::leaf_at(&self.mls, self.mls.own_leaf_index().u32())).flatten()
     }
 
     /// True while an own commit waits to be read back.

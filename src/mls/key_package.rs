@@ -12,11 +12,11 @@ use openmls::prelude::{
 };
 
 use super::keys::InstallationKeys;
-use super::profile::{self, EXPIRY_EXTENSION, POINTER_EXTENSION};
+use super::profile::{self, EXPIRY_EXTENSION, POINTER_EXTENSION, WRAPPER_EXTENSION};
 use super::scratch::{Scratch, ScratchError};
 use super::{describe, storage};
 use crate::base::{InboxId, InstallationId, Nanos};
-use crate::wire::{AEAD_CHACHA20_POLY1305, WelcomePointeeAeadTypes};
+use crate::wire::{AEAD_CHACHA20_POLY1305, WelcomeAlgorithm, WelcomePointeeAeadTypes, WelcomeWrapperKey};
 
 /// Why a key package cannot be used, or not be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -36,6 +36,9 @@ pub enum KeyPackageError {
     /// Its leaf cannot do what our groups require.
     #[error("the key package does not support {0}; its owner must update their app")]
     Unsupported(&'static str),
+    /// Its owner only takes Welcomes wrapped in a way this version does not know (JOIN-076).
+    #[error("the key package asks for a Welcome wrapping this version cannot make; update the app")]
+    Wrapper,
     /// Its credential names no inbox.
     #[error("the key package's credential names no inbox")]
     Credential,
@@ -111,6 +114,7 @@ pub fn check(scratch: &Scratch, bytes: &[u8], now: Nanos) -> Result<KeyPackageFa
         return Err(KeyPackageError::BoundedLifetime);
     }
     supports(&package)?;
+    accepts_our_wrapping(&package)?;
     let expires = expiry(&package)?;
     if expires.is_some_and(|at| at <= now) {
         return Err(KeyPackageError::Expired);
@@ -169,6 +173,15 @@ fn expiry(package: &KeyPackage) -> Result<Option<Nanos>, KeyPackageError> {
     let bytes = stated.0.as_slice().try_into();
     let bytes = bytes.map_err(|_| KeyPackageError::Invalid("its expiry is not 8 bytes".into()))?;
     Ok(Some(Nanos(i64::from_be_bytes(bytes))))
+}
+
+/// The init key is what we wrap to; a key package may ask for another key (facts 3.1).
+fn accepts_our_wrapping(package: &KeyPackage) -> Result<(), KeyPackageError> {
+    let Some(wanted) = package.extensions().unknown(WRAPPER_EXTENSION) else { return Ok(()) };
+    match WelcomeWrapperKey::decode(&wanted.0).map(|wanted| wanted.algorithm) {
+        Ok(WelcomeAlgorithm::Curve25519) => Ok(()),
+        _ => Err(KeyPackageError::Wrapper),
+    }
 }
 
 fn accepts_pointers(package: &KeyPackage) -> bool {

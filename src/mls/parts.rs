@@ -16,6 +16,9 @@ use super::scratch::ScratchError;
 /// Bytes of a full page; only the last page of a part is shorter.
 pub const PAGE_SIZE: usize = 4096;
 
+/// Page numbers have 16 bits.
+const MAX_PAGES: usize = 1 << 16;
+
 /// How many parts a group has.
 pub(super) const PARTS: usize = 3;
 
@@ -90,7 +93,11 @@ impl Part {
         out.push(FORMAT);
         let entries: Vec<(Bytes<'_>, Bytes<'_>)> =
             self.0.iter().map(|(key, value)| (Bytes(key), Bytes(value.as_slice()))).collect();
-        encode_to(&entries, out)
+        let out = encode_to(&entries, out)?;
+        if out.len() > MAX_PAGES * PAGE_SIZE {
+            return Err(ScratchError::Encode("a part has too many pages".into()));
+        }
+        Ok(out)
     }
 
     /// Reads what [`Self::encode`] wrote.

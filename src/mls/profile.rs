@@ -22,6 +22,10 @@ pub const KEY_PACKAGE_LIFETIME_NS: i64 = 84 * 24 * 60 * 60 * 1_000_000_000;
 /// the Unix epoch as 8 bytes big-endian. Only the member who adds the installation judges it.
 pub const EXPIRY_EXTENSION: u16 = 0xF0D0;
 
+/// Key-package extension: another key than the init key to wrap Welcomes to (facts 3.1). Read,
+/// never written: our Welcomes are wrapped to init keys.
+pub const WRAPPER_EXTENSION: u16 = 0xFF03;
+
 /// Key-package extension: AEADs accepted for a shared Welcome (facts 3.1).
 pub const POINTER_EXTENSION: u16 = 0xFF04;
 

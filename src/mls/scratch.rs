@@ -70,12 +70,33 @@ impl ScratchChanges {
 
 /// The state of a scratch at one moment. Cheap to take and to keep.
 #[derive(Clone)]
-pub struct Savepoint(State);
+pub struct Savepoint {
+    state: State,
+    loads: usize,
+}
 
 #[derive(Clone, Default)]
 struct State {
     groups: BTreeMap<GroupId, [Rc<Part>; PARTS]>,
     globals: Rc<BTreeMap<Vec<u8>, Value>>,
+}
+
+/// Rows taken in from the store. Restoring an older savepoint takes them in again, so that what
+/// was loaded late is not mistaken for removed.
+enum Loaded {
+    Group(GroupId, [Rc<Part>; PARTS]),
+    Globals(Vec<(Vec<u8>, Value)>),
+}
+
+impl State {
+    fn take_in(&mut self, loaded: &Loaded) {
+        match loaded {
+            Loaded::Group(group, parts) => {
+                self.groups.insert(*group, parts.clone());
+            }
+            Loaded::Globals(rows) => Rc::make_mut(&mut self.globals).extend(rows.iter().cloned()),
+        }
+    }
 }
 
 /// A part as the store has it.
@@ -90,6 +111,7 @@ pub struct Scratch {
     state: RefCell<State>,
     stored: BTreeMap<GroupId, [Stored; PARTS]>,
     stored_globals: Rc<BTreeMap<Vec<u8>, Value>>,
+    loads: Vec<Loaded>,
     crypto: RustCrypto,
     #[cfg(test)]
     pub(super) encodings: usize,
@@ -102,6 +124,7 @@ impl Scratch {
             state: RefCell::default(),
             stored: BTreeMap::new(),
             stored_globals: Rc::default(),
+            loads: Vec::new(),
             crypto: RustCrypto::default(),
             #[cfg(test)]
             encodings: 0,
@@ -133,20 +156,22 @@ impl Scratch {
             *slot = Stored { part: Rc::new(Part::decode(&bytes)?), bytes: Rc::new(bytes) };
         }
         let parts = std::array::from_fn(|part| Rc::clone(&stored[part].part));
-        self.state.get_mut().groups.insert(group, parts);
         self.stored.insert(group, stored);
+        self.take_in(Loaded::Group(group, parts));
         Ok(())
     }
 
     /// Takes in rows of no group as (id, bytes).
     pub fn load_globals(&mut self, rows: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>) {
-        let globals = Rc::make_mut(&mut self.state.get_mut().globals);
-        let stored = Rc::make_mut(&mut self.stored_globals);
-        for (id, bytes) in rows {
-            let value = Rc::new(Zeroizing::new(bytes));
-            globals.insert(id.clone(), Rc::clone(&value));
-            stored.insert(id, value);
-        }
+        let value = |(id, bytes)| (id, Rc::new(Zeroizing::new(bytes)));
+        let rows: Vec<_> = rows.into_iter().map(value).collect();
+        Rc::make_mut(&mut self.stored_globals).extend(rows.iter().cloned());
+        self.take_in(Loaded::Globals(rows));
+    }
+
+    fn take_in(&mut self, loaded: Loaded) {
+        self.state.get_mut().take_in(&loaded);
+        self.loads.push(loaded);
     }
 
     /// All pages of a group as (part, page, bytes): what a store would hold.
@@ -168,7 +193,7 @@ impl Scratch {
     }
 
     /// What changed since the rows were loaded or last taken, page by page. A part that no
-    /// write touched is not encoded again.
+    /// write touched is not encoded again. After an error the scratch is of no use: drop it.
     pub fn take_changes(&mut self) -> Result<ScratchChanges, ScratchError> {
         let mut changes = ScratchChanges::default();
         let state = self.state.borrow().clone();
@@ -199,26 +224,32 @@ impl Scratch {
 
     /// Marks the state to come back to.
     pub fn savepoint(&self) -> Savepoint {
-        Savepoint(self.state.borrow().clone())
+        Savepoint { state: self.state.borrow().clone(), loads: self.loads.len() }
     }
 
     /// Undoes every write since `savepoint`. Groups in memory must be loaded again.
     pub fn restore(&self, savepoint: &Savepoint) {
-        *self.state.borrow_mut() = savepoint.0.clone();
+        *self.state.borrow_mut() = self.state_at(savepoint);
     }
 
     /// Undoes every write since `savepoint` but the ratchet steps of opened messages, so that no
     /// generation is accepted twice. A group whose epoch was moved meanwhile is undone whole:
     /// its ratchets belong to the epoch. Groups in memory must be loaded again.
     pub fn restore_keeping_ratchet(&self, savepoint: &Savepoint) {
+        let mut restored = self.state_at(savepoint);
         let mut state = self.state.borrow_mut();
-        let mut restored = savepoint.0.clone();
         for (group, parts) in &mut restored.groups {
             if let Some(now) = state.groups.get(group).filter(|now| Rc::ptr_eq(&now[1], &parts[1])) {
                 parts[0] = Rc::clone(&now[0]);
             }
         }
         *state = restored;
+    }
+
+    fn state_at(&self, savepoint: &Savepoint) -> State {
+        let mut state = savepoint.state.clone();
+        self.loads.iter().skip(savepoint.loads).for_each(|loaded| state.take_in(loaded));
+        state
     }
 
     /// Forgets everything of a group: the own removal, or a join that replaces it.
@@ -292,6 +323,12 @@ impl Scratch {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn entry_keys(&self, group: GroupId) -> Vec<Vec<u8>> {
+        let state = self.state.borrow();
+        state.groups[&group].iter().flat_map(|part| part.0.keys().cloned()).collect()
+    }
+
     /// Ids of the rows whose id starts with `kind`.
     pub(super) fn global_ids(&self, kind: u8) -> Vec<Vec<u8>> {
         let state = self.state.borrow();
@@ -332,114 +369,4 @@ fn diff_globals(was: &BTreeMap<Vec<u8>, Value>, now: &BTreeMap<Vec<u8>, Value>) 
     let written = now.iter().filter(|(id, bytes)| was.get(*id) != Some(bytes));
     let written = written.map(|(id, bytes)| GlobalChange { id: id.clone(), bytes: Some(bytes.to_vec()) });
     removed.chain(written).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const GROUP: GroupId = GroupId([1; 16]);
-
-    fn scratch() -> Scratch {
-        let mut scratch = Scratch::new();
-        scratch.put(GROUP, Entity::MessageSecrets, &[], &vec![1u8; 10_000]).unwrap();
-        scratch.put(GROUP, Entity::Tree, &[], &7u8).unwrap();
-        scratch.take_changes().unwrap();
-        scratch
-    }
-
-    fn touched(changes: &ScratchChanges) -> Vec<(u8, u16, bool)> {
-        changes.pages.iter().map(|page| (page.part, page.page, page.bytes.is_some())).collect()
-    }
-
-    #[test]
-    fn only_changed_pages_are_taken_and_only_touched_parts_encoded() {
-        let mut scratch = scratch();
-        let before = scratch.encodings;
-        let mut secrets = vec![1u8; 10_000];
-        secrets[5_000] = 2;
-        scratch.put(GROUP, Entity::MessageSecrets, &[], &secrets).unwrap();
-        assert_eq!(touched(&scratch.take_changes().unwrap()), [(0, 1, true)]);
-        assert_eq!(scratch.encodings, before + 1);
-        assert!(scratch.take_changes().unwrap().is_empty());
-        assert_eq!(scratch.encodings, before + 1);
-    }
-
-    #[test]
-    fn shorter_parts_and_forgotten_groups_remove_pages() {
-        let mut scratch = scratch();
-        scratch.put(GROUP, Entity::MessageSecrets, &[], &vec![1u8; 5_000]).unwrap();
-        let shorter = touched(&scratch.take_changes().unwrap());
-        assert_eq!(shorter, [(0, 0, true), (0, 1, true), (0, 2, false)]);
-        scratch.forget(GROUP);
-        let gone = touched(&scratch.take_changes().unwrap());
-        assert_eq!(gone, [(0, 0, false), (0, 1, false), (1, 0, false)]);
-        assert!(!scratch.holds(GROUP));
-    }
-
-    #[test]
-    fn pages_load_in_any_order_and_gaps_are_refused() {
-        let first = scratch();
-        let mut pages = first.pages(GROUP).unwrap();
-        assert_eq!(pages.len(), 4);
-        pages.reverse();
-        let mut second = Scratch::new();
-        second.load(GROUP, pages.clone()).unwrap();
-        assert!(second.pages(GROUP).unwrap() == first.pages(GROUP).unwrap());
-        assert!(second.take_changes().unwrap().is_empty());
-        pages.retain(|page| (page.0, page.1) != (0, 1));
-        assert!(matches!(Scratch::new().load(GROUP, pages), Err(ScratchError::Corrupt(_))));
-        assert!(Scratch::new().load(GROUP, [(9, 0, vec![1, 0])]).is_err());
-    }
-
-    #[test]
-    fn a_restored_savepoint_leaves_nothing_to_take() {
-        let mut scratch = scratch();
-        let savepoint = scratch.savepoint();
-        scratch.put(GROUP, Entity::Tree, &[], &8u8).unwrap();
-        scratch.put_global(vec![1], &1u8).unwrap();
-        scratch.put(GroupId([2; 16]), Entity::Tree, &[], &8u8).unwrap();
-        scratch.restore(&savepoint);
-        assert!(scratch.take_changes().unwrap().is_empty());
-        // Taken in between: restoring then takes the old state back to the store.
-        scratch.put(GROUP, Entity::Tree, &[], &8u8).unwrap();
-        scratch.take_changes().unwrap();
-        scratch.restore(&savepoint);
-        assert_eq!(touched(&scratch.take_changes().unwrap()), [(1, 0, true)]);
-    }
-
-    #[test]
-    fn the_ratchet_step_alone_survives_a_keeping_restore() {
-        let mut scratch = scratch();
-        let savepoint = scratch.savepoint();
-        scratch.put(GROUP, Entity::MessageSecrets, &[], &9u8).unwrap();
-        scratch.put(GROUP, Entity::GroupState, &[], &9u8).unwrap();
-        scratch.restore_keeping_ratchet(&savepoint);
-        assert!(touched(&scratch.take_changes().unwrap()).iter().all(|(part, ..)| *part == 0));
-        assert_eq!(scratch.get::<u8>(GROUP, Entity::MessageSecrets, &[]).unwrap(), Some(9));
-        assert_eq!(scratch.get::<u8>(GROUP, Entity::GroupState, &[]).unwrap(), None);
-        // An epoch moved meanwhile takes its ratchets with it.
-        let savepoint = scratch.savepoint();
-        scratch.put(GROUP, Entity::MessageSecrets, &[], &10u8).unwrap();
-        scratch.put(GROUP, Entity::Tree, &[], &10u8).unwrap();
-        scratch.restore_keeping_ratchet(&savepoint);
-        assert!(scratch.take_changes().unwrap().is_empty());
-    }
-
-    #[test]
-    fn rows_of_no_group_are_compared_by_content() {
-        let scratch = Scratch::new();
-        scratch.put_global(vec![1, 1], &1u8).unwrap();
-        scratch.put_global(vec![2, 1], &2u8).unwrap();
-        let rows = scratch.globals();
-        let mut second = Scratch::new();
-        second.load_globals(rows);
-        assert!(second.take_changes().unwrap().is_empty());
-        assert_eq!(second.global::<u8>(&[2, 1]).unwrap(), Some(2));
-        assert_eq!(second.global_ids(1), [vec![1, 1]]);
-        second.remove_global(&[1, 1]);
-        second.put_global(vec![2, 1], &2u8).unwrap();
-        let changes = second.take_changes().unwrap().globals;
-        assert!(changes == [GlobalChange { id: vec![1, 1], bytes: None }]);
-    }
 }

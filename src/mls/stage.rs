@@ -67,8 +67,7 @@ pub fn merge(scratch: &Scratch, group: &mut Group, staged: Staged) -> Result<(),
 
 /// What the own pending commit does; `None` when none is pending.
 pub fn pending_facts(group: &Group) -> Option<CommitFacts> {
-    let own = describe::leaf_at(&group.mls, group.mls.own_leaf_index().u32());
-    let committer = own.map_or(SenderFacts::Outsider, SenderFacts::Member);
+    let committer = group.own_leaf().map_or(SenderFacts::Outsider, SenderFacts::Member);
     let staged = group.mls.pending_commit()?;
     Some(describe::commit(group.id, &group.mls, staged, committer))
 }

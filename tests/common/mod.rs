@@ -124,7 +124,9 @@ impl World {
     /// Lets time pass until the next sleeper, if one wakes by `end`.
     fn next_sleeper(&self, end: i64) -> bool {
         let mut sleepers = self.platform.sleepers.borrow_mut();
-        let Some(next) = sleepers.iter().map(|(at, _)| *at).filter(|at| *at <= end).min() else { return false };
+        let Some(next) = sleepers.iter().map(|(at, _)| *at).filter(|at| *at <= end).min() else {
+            return false;
+        };
         self.platform.now.set(next.max(self.platform.now.get()));
         sleepers.retain(|(at, waker)| {
             let wait = *at > next;

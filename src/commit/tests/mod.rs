@@ -1,1 +1,9 @@
+mod authority;
+mod check;
+mod cleanup;
+mod fixture;
+mod leaves;
 mod plan;
+mod round;
+mod standalone;
+mod transcript;

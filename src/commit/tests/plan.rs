@@ -60,7 +60,7 @@ fn gmod_009_the_first_commit_raises_the_creator_and_adds_its_other_installations
     let want = Want { add: &[2], latest: &[(1, 10), (2, 20)], usable: &[12, 21], ..NOTHING };
     let made = make(&created, &want, &known).unwrap();
     assert_eq!(made.adds, [(inbox(1), key(12)), (inbox(2), key(21))]);
-    assert_eq!(made.removes, []);
+    assert!(made.removes.is_empty());
     assert_eq!(made.after, members(&[(1, 10, &[13]), (2, 20, &[22])]));
     let entries = &made.after.0;
     let expected = [

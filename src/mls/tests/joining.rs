@@ -1,3 +1,8 @@
+//! Welcomes: wrapped, inspected, joined, refused, and joined again after a removal.
+
+use openmls::prelude::tls_codec::DeserializeBytes as _;
+use openmls::prelude::{HpkeCiphertext, KeyPackageBundle, OpenMlsCrypto as _};
+
 use super::*;
 use crate::wire::{AEAD_CHACHA20_POLY1305, WelcomePointerV1};
 
@@ -76,6 +81,20 @@ fn wrapping_hides_and_authenticates_welcome_and_cursor() {
     assert_eq!(unwrap_welcome(&second.scratch, &wrapped, &init_key), undecryptable);
 }
 
+/// The suite and the info string are MLS's: OpenMLS's own HPKE opens the first message.
+#[test]
+fn the_wrapping_is_the_hpke_of_the_group_suite() {
+    let (_, second, package, welcome) = invited();
+    let wrapped = wrap_welcome(&welcome, 3, &init_key(&second, &package)).unwrap();
+    let sealed = HpkeCiphertext::tls_deserialize_exact_bytes(&wrapped.data).unwrap();
+    let bundle: KeyPackageBundle = second.scratch.global(&package.id).unwrap().unwrap();
+    let info = [&[19][..], b"MLS 1.0 MLS_WELCOME", &[0]].concat();
+    let config = profile::SUITE.hpke_config();
+    let crypto = second.scratch.rust_crypto();
+    let opened = crypto.hpke_open(config, &sealed, bundle.init_private_key(), &info, &[]).unwrap();
+    assert_eq!(opened, welcome);
+}
+
 #[test]
 fn a_shared_welcome_is_opened_through_its_pointer() {
     let (_, second, package, welcome) = invited();
@@ -127,6 +146,7 @@ fn a_removed_device_is_told_and_joins_again_over_its_old_rows() {
     let facts = second.receive(&sealed.bytes);
     assert_eq!(facts.leaves_after, [first.leaf(0)]);
     assert!(!second.group().is_active());
+    assert_eq!(second.group().own_leaf(), None);
     let text = first.send(b"without you");
     assert_eq!(second.try_open(&text).err(), Some(OpenError::Inactive));
     let refused = second.run(|scratch, group, keys| message(scratch, group, keys, b"let me"));
@@ -136,10 +156,18 @@ fn a_removed_device_is_told_and_joins_again_over_its_old_rows() {
 
     let sealed = first.commit(CommitPlan { adds: vec![package.bytes.clone()], ..plan });
     first.read_back();
-    let join = inspect(&second.scratch, &sealed.welcome.unwrap(), 9).unwrap();
+    let sealed_welcome = sealed.welcome.unwrap();
+    let join = inspect(&second.scratch, &sealed_welcome, 9).unwrap();
     join.join(&second.scratch, true).unwrap();
     second.reload();
-    // Nothing of the first membership is left: as many entries as a first join has.
+    // Nothing of the first membership is left.
+    let fresh = {
+        let mut other = Party::new(2);
+        other.scratch.load_globals(second.globals.clone());
+        inspect(&other.scratch, &sealed_welcome, 9).unwrap().join(&other.scratch, false).unwrap();
+        other.scratch.entry_keys(GROUP)
+    };
+    assert_eq!(second.scratch.entry_keys(GROUP), fresh);
     let text = first.send(b"welcome back");
     assert_eq!(second.read(&text).2, b"welcome back");
     assert_together(&[first, second]);

@@ -7,6 +7,7 @@ mod messages;
 mod proposals;
 mod receiving;
 mod refusals;
+mod scratch;
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,11 @@
+//! Standalone proposals, commits by reference, clocks, identities, unused kinds.
+
 use openmls::prelude::{
-    CustomProposal, ExtensionType, KeyPackageIn, LeafNodeParameters, ProposalOrRefType, Propose,
-    ProtocolVersion, tls_codec::DeserializeBytes as _,
+    CustomProposal, Extension, KeyPackageIn, LeafNodeParameters, ProposalOrRefType, Propose, ProtocolVersion,
+    tls_codec::DeserializeBytes as _,
 };
+
+use openmls::schedule::PreSharedKeyId;
 
 use super::*;
 use crate::mls::facts::{ProposalKind, SenderFacts, UnsupportedKind};
@@ -23,7 +27,7 @@ fn keep(party: &mut Party, bytes: &[u8]) -> facts::ProposalFacts {
 }
 
 fn component(component_id: u16, value: &[u8]) -> Propose {
-    Propose::UpdateAppDataComponent { component_id, update: value.to_vec().into() }
+    Propose::UpdateAppDataComponent { component_id, update: value.to_vec() }
 }
 
 fn add(party: &Party, package: &[u8]) -> Propose {
@@ -139,9 +143,8 @@ fn a_commit_is_applied_whatever_clock_its_receivers_have() {
         all[0].read_back();
         let facts = all[1].receive(&sealed.bytes);
         assert_eq!(all[2].receive(&sealed.bytes), facts);
-        let unbounded = |p: &facts::ProposalFacts| {
-            matches!(p.kind, ProposalKind::Add { bounded_lifetime: false, .. })
-        };
+        let unbounded =
+            |p: &facts::ProposalFacts| matches!(p.kind, ProposalKind::Add { bounded_lifetime: false, .. });
         assert!(facts.proposals.iter().all(unbounded));
         let welcome = sealed.welcome.unwrap();
         for (party, package) in [&mut inline, &mut referenced].into_iter().zip(&packages) {
@@ -170,8 +173,7 @@ fn an_update_shows_the_leaf_it_wants() {
     assert_eq!(facts.kind, ProposalKind::Update { leaf: wanted.clone() });
     assert_eq!(facts.proposer, SenderFacts::Member(all[1].leaf(1)));
     let kept = all[0].group().kept_proposals().into_iter().map(|(id, _)| id).collect();
-    let sealed =
-        all[0].commit(CommitPlan { kept, dictionary_after: dictionary(), ..CommitPlan::default() });
+    let sealed = all[0].commit(CommitPlan { kept, dictionary_after: dictionary(), ..CommitPlan::default() });
     all[0].read_back();
     let facts = all[1].receive(&sealed.bytes);
     assert_eq!(facts.leaves_after[1], wanted);
@@ -214,17 +216,35 @@ fn gmod_001_a_context_change_in_a_commit_is_named() {
     let mut all = parties(2);
     let bytes = all[0].run(|scratch, group, keys| {
         let mut extensions = group.mls.extensions().clone();
-        extensions.remove(ExtensionType::RequiredCapabilities);
+        extensions.add(Extension::ExternalSenders(Vec::new())).unwrap();
         let builder = group.mls.commit_builder().propose_group_context_extensions(extensions).unwrap();
         let crypto = scratch.rust_crypto();
-        let built = builder.load_psks(scratch).unwrap().build(crypto, crypto, keys, |_| true);
-        built.map(|built| built.stage_commit(scratch).unwrap().into_messages().0.to_bytes().unwrap())
+        let built = builder.load_psks(scratch).unwrap().build(crypto, crypto, keys, |_| true).unwrap();
+        built.stage_commit(scratch).unwrap().into_messages().0.to_bytes().unwrap()
     });
-    let Ok(bytes) = bytes else { return };
     let mut group = all[1].group();
     let staged = open_and_stage(&all[1].scratch, &mut group, &bytes).unwrap();
     let facts = staged.facts();
     let kind = ProposalKind::Unsupported(UnsupportedKind::GroupContextExtensions);
     assert_eq!(facts.proposals[0].kind, kind);
     assert!(!facts.context_otherwise_unchanged);
+    assert_eq!(facts.dictionary_after, facts.before.dictionary);
+}
+
+#[test]
+fn gmod_001_a_pre_shared_key_in_a_commit_is_named() {
+    let mut all = parties(2);
+    let bytes = all[0].run(|scratch, group, keys| {
+        let id = PreSharedKeyId::external(b"key".to_vec(), vec![7; 32]);
+        id.store(scratch, &[1; 32]).unwrap();
+        let standalone = group.mls.propose_pre_shared_key(scratch, keys, id).unwrap().0;
+        let built = group.mls.commit_builder().load_psks(scratch).unwrap();
+        let crypto = scratch.rust_crypto();
+        let built = built.build(crypto, crypto, keys, |_| true).unwrap();
+        let commit = built.stage_commit(scratch).unwrap().into_messages().0;
+        [standalone.to_bytes().unwrap(), commit.to_bytes().unwrap()]
+    });
+    let kind = UnsupportedKind::PreSharedKey;
+    assert_eq!(keep(&mut all[1], &bytes[0]).kind, ProposalKind::Unsupported(kind));
+    assert_eq!(all[1].try_open(&bytes[1]).err(), Some(OpenError::Unsupported(kind)));
 }

@@ -1,3 +1,5 @@
+//! Savepoints, tampering and wrong dictionaries: what a refused message leaves behind.
+
 use super::*;
 
 fn parts(party: &Party, part: u8) -> Vec<(u8, u16, Vec<u8>)> {

@@ -1,8 +1,10 @@
+//! How failures are sorted, outsiders, unencrypted frames, key packages that cannot be added.
+
 use openmls::framing::errors::{MessageDecryptionError, SecretTreeError};
 use openmls::prelude::tls_codec::{Deserialize as _, Serialize as _};
 use openmls::prelude::{
-    AppDataUpdateValidationError, Capabilities, ExternalCommitBuilder, KeyPackage, Lifetime, MlsMessageBodyIn,
-    MlsMessageIn, PURE_PLAINTEXT_WIRE_FORMAT_POLICY, ProcessMessageError,
+    AppDataUpdateValidationError, Capabilities, ExternalCommitBuilder, KeyPackage, Lifetime,
+    MlsMessageBodyIn, MlsMessageIn, PURE_PLAINTEXT_WIRE_FORMAT_POLICY, ProcessMessageError,
     ProposalOrRefType, ProposalValidationError, Propose, StageCommitError, ValidationError,
 };
 
@@ -21,7 +23,10 @@ fn gmod_001_refusals_caused_by_an_unused_kind_name_the_kind() {
     let cases = [
         (proposal(ProposalValidationError::UnsupportedProposalType), Kind::Custom(0)),
         (proposal(ProposalValidationError::ExternalInitProposalInRegularCommit), Kind::ExternalInit),
-        (app_data(AppDataUpdateValidationError::CannotUpdateDictionaryDirectly), Kind::GroupContextExtensions),
+        (
+            app_data(AppDataUpdateValidationError::CannotUpdateDictionaryDirectly),
+            Kind::GroupContextExtensions,
+        ),
         (app_data(AppDataUpdateValidationError::IncorrectOrder), Kind::GroupContextExtensions),
         (
             app_data(AppDataUpdateValidationError::CannotRemoveNonexistentComponent),
@@ -86,7 +91,8 @@ fn gmod_002_a_strangers_external_commit_is_refused_before_openmls() {
     let credential = profile::credential(stranger.inbox, stranger.keys.id());
     let builder = ExternalCommitBuilder::new().with_config(profile::join_config());
     let (scratch, crypto) = (&stranger.scratch, stranger.scratch.rust_crypto());
-    let parameters = openmls::prelude::LeafNodeParameters::builder().with_capabilities(profile::capabilities());
+    let parameters =
+        openmls::prelude::LeafNodeParameters::builder().with_capabilities(profile::capabilities());
     let builder = builder.build_group(scratch, info, credential).unwrap();
     let builder = builder.leaf_node_parameters(parameters.build()).load_psks(scratch).unwrap();
     let built = builder.build(crypto, crypto, &stranger.keys, |_| true).unwrap();
@@ -130,7 +136,12 @@ fn bounded(party: &mut Party, lifetime: Lifetime) -> Vec<u8> {
         .key_package_lifetime(lifetime)
         .leaf_node_capabilities(profile::capabilities())
         .mark_as_last_resort()
-        .build(profile::SUITE, &party.scratch, &party.keys, profile::credential(party.inbox, party.keys.id()));
+        .build(
+            profile::SUITE,
+            &party.scratch,
+            &party.keys,
+            profile::credential(party.inbox, party.keys.id()),
+        );
     bundle.unwrap().key_package().tls_serialize_detached().unwrap()
 }
 

@@ -1,0 +1,163 @@
+// Figures of the built package in this page. Ours and the floor take turns within one run; the
+// medians are compared, because machines differ and are noisy.
+
+import * as floorWrites from "./floor.js";
+import { recorded } from "./record.js";
+
+const ROUNDS = 5;
+const SENDS = 40;
+const TEXT = "The quick brown fox jumps over the lazy dog, and then some more of it.";
+
+const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
+const timed = async (task) => {
+  const begun = performance.now();
+  await task();
+  return performance.now() - begun;
+};
+const quiet = (ms = 400) => new Promise((resolve) => setTimeout(resolve, ms));
+
+async function run() {
+  const figures = [];
+  const note = (name, ours, floor, more = "") => figures.push({ name, ours, floor, more });
+
+  const begun = performance.now();
+  const dovetail = await import("/dist/index.js");
+  const { BrowserDelivery, Client, createEOASigner } = dovetail;
+  const log = `bench-log-${Date.now()}`;
+  const people = [];
+  const create = async (name, signer = createEOASigner()) => {
+    const delivery = new BrowserDelivery({ name: log });
+    const dbPath = `bench-${name}-${Date.now()}`;
+    const client = await Client.create(signer, { dbPath, delivery });
+    return { client, delivery, dbPath, signer };
+  };
+  people.push(await create("ada"));
+  note("import + first registered client", performance.now() - begun, undefined, "cold; no floor");
+  note("another registered client", await timed(async () => people.push(await create("ben"))), undefined);
+
+  const [ada, ben] = people;
+  const dm = await ada.client.conversations.createDm(ben.client.inboxId);
+  await dm.sendText("first");
+  await ada.client.conversations.syncAll();
+  await ben.client.conversations.syncAll();
+  await ada.client.conversations.syncAll();
+  const [theirs] = await ben.client.conversations.list();
+  if (!theirs || (await theirs.messages()).length !== 1) throw new Error("the DM did not arrive");
+
+  const { default: initFloor, Floor } = await import("/floor/dovetail.js");
+  await initFloor();
+  const mls = new Floor();
+  const database = await floorWrites.twin(`${ada.dbPath}-floor`, ada.dbPath);
+  const plain = new TextEncoder().encode(TEXT);
+
+  // Sends. Offline first: nothing else is at work. Then online, with publishing beside it.
+  for (const online of [false, true]) {
+    const where = online ? "online" : "offline";
+    ada.delivery.offline = !online;
+    for (let i = 0; i < 20; i += 1) await dm.sendText(TEXT);
+    await quiet();
+    const one = await recorded(ada.dbPath, () => dm.sendText(TEXT));
+    await quiet();
+    const hundred = await recorded(ada.dbPath, () => Promise.all(Array.from({ length: 100 }, () => dm.sendText(TEXT))));
+    const [single, singleFloor, burst, burstFloor] = [[], [], [], []];
+    for (let round = 0; round < ROUNDS; round += 1) {
+      await quiet();
+      single.push((await timed(async () => {
+        for (let i = 0; i < SENDS; i += 1) await dm.sendText(TEXT);
+      })) / SENDS);
+      await quiet();
+      singleFloor.push((await timed(async () => {
+        for (let i = 0; i < SENDS; i += 1) {
+          mls.encrypt(plain);
+          await floorWrites.write(database, one.puts);
+        }
+      })) / SENDS);
+      await quiet();
+      burst.push(await timed(() => Promise.all(Array.from({ length: 100 }, () => dm.sendText(TEXT)))));
+      await quiet();
+      burstFloor.push(await timed(async () => {
+        for (let i = 0; i < 100; i += 1) mls.encrypt(plain);
+        await floorWrites.write(database, hundred.puts);
+      }));
+    }
+    const rows = ({ puts, deletes, transactions, bytes }) =>
+      `${puts.length} puts, ${deletes} deletes, ${bytes} bytes, ${transactions} transaction(s)`;
+    note(`sendText, awaited one by one (${where})`, median(single), median(singleFloor), rows(one));
+    note(`100 sendText without awaiting (${where})`, median(burst), median(burstFloor), rows(hundred));
+  }
+
+  // Receiving 100 messages of one group, published before.
+  await ada.client.conversations.syncAll();
+  await ben.client.conversations.syncAll();
+  const [receive, receiveFloor] = [[], []];
+  let written;
+  for (let round = 0; round < ROUNDS; round += 1) {
+    ben.delivery.offline = true;
+    await Promise.all(Array.from({ length: 100 }, () => dm.sendText(TEXT)));
+    await ada.client.conversations.syncAll();
+    await quiet(800);
+    const sealed = Array.from({ length: 100 }, () => mls.encrypt(plain));
+    let took = 0;
+    written = await recorded(ben.dbPath, async () => {
+      // Setting it online wakes the client: the sync that follows finds it at work or done.
+      took = await timed(async () => {
+        ben.delivery.offline = false;
+        await ben.client.conversations.syncAll();
+      });
+    });
+    receive.push(took);
+    await quiet();
+    receiveFloor.push(await timed(async () => {
+      for (const message of sealed) mls.decrypt(message);
+      await floorWrites.write(database, written.puts);
+    }));
+  }
+  note(
+    "receive 100",
+    median(receive),
+    median(receiveFloor),
+    `${written.puts.length} puts, ${written.bytes} bytes, ${written.transactions} transaction(s); with fetching`,
+  );
+  ben.delivery.offline = true;
+  await dm.sendText(TEXT);
+  await ada.client.conversations.syncAll();
+  await quiet(800);
+  const single = await recorded(ben.dbPath, async () => {
+    ben.delivery.offline = false;
+    await ben.client.conversations.syncAll();
+  });
+  note("receive 1", undefined, undefined, `${single.puts.length} puts, ${single.deletes} deletes, ${single.bytes} bytes`);
+
+  const lists = [];
+  const pages = [];
+  for (let i = 0; i < 20; i += 1) {
+    lists.push(await timed(() => ben.client.conversations.list()));
+    pages.push(await floorWrites.page(ben.dbPath, "listing", 50));
+  }
+  note("list", median(lists), median(pages), "1 conversation; floor: one range read");
+  const history = [];
+  const historyFloor = [];
+  for (let i = 0; i < 20; i += 1) {
+    history.push(await timed(() => theirs.messages({ limit: 50, direction: dovetail.SortDirection.Descending })));
+    historyFloor.push(await floorWrites.page(ben.dbPath, "messages", 50));
+  }
+  note("a page of 50 messages", median(history), median(historyFloor), "floor: one range read");
+
+  const opens = [];
+  const openFloor = [];
+  for (let i = 0; i < 5; i += 1) {
+    await ben.client.close();
+    opens.push(await timed(async () => {
+      ben.client = await Client.create(ben.signer, { dbPath: ben.dbPath, delivery: ben.delivery });
+    }));
+    await quiet();
+    openFloor.push(await timed(() => floorWrites.open(`${ada.dbPath}-floor`, "messages")));
+  }
+  note("open an existing database", median(opens), median(openFloor), "floor: open, read one row");
+  return figures;
+}
+
+run().then(
+  (figures) => (globalThis.benchResult = { figures }),
+  (error) => (globalThis.benchResult = { error: `${error?.code ?? ""} ${error?.message ?? error}\n${error?.stack ?? ""}` }),
+);

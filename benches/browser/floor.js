@@ -1,0 +1,74 @@
+// The floor of every figure: the same rows written by hand, beside bare MLS in memory.
+
+const done = (request) =>
+  new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(request.error);
+  });
+
+const committed = (transaction) =>
+  new Promise((resolve, reject) => {
+    transaction.oncomplete = () => resolve();
+    transaction.onabort = () => reject(transaction.error);
+  });
+
+/** An empty database with the object stores and indexes of another. */
+export async function twin(name, of) {
+  const original = await done(indexedDB.open(of));
+  const shape = [...original.objectStoreNames].map((store) => {
+    const object = original.transaction(store).objectStore(store);
+    const indexes = [...object.indexNames].map((index) => ({ index, keyPath: object.index(index).keyPath }));
+    return { store, keyPath: object.keyPath, indexes };
+  });
+  original.close();
+  const opening = indexedDB.open(name, 1);
+  opening.onupgradeneeded = () => {
+    for (const { store, keyPath, indexes } of shape) {
+      const object = opening.result.createObjectStore(store, keyPath === null ? {} : { keyPath });
+      for (const { index, keyPath } of indexes) object.createIndex(index, keyPath);
+    }
+  };
+  return done(opening);
+}
+
+let fresh = 0;
+
+/** The same key with its last bytes replaced, so that rows are inserted as they were. */
+function another(key) {
+  if (!(key instanceof Uint8Array) && !(key instanceof ArrayBuffer)) return key;
+  const copy = new Uint8Array(key.slice(0));
+  const view = new DataView(copy.buffer);
+  if (copy.length >= 4) view.setUint32(copy.length - 4, (fresh += 1));
+  return copy;
+}
+
+const INSERTED = new Set(["messages", "intents", "attempts"]);
+
+/** Writes recorded puts in one transaction. */
+export async function write(database, puts) {
+  const stores = [...new Set(puts.map((p) => p.store))];
+  const durability = puts.some((p) => p.durability === "strict") ? "strict" : "relaxed";
+  const transaction = database.transaction(stores, "readwrite", { durability });
+  for (const { store, value, key } of puts) {
+    transaction.objectStore(store).put(value, INSERTED.has(store) ? another(key) : key);
+  }
+  transaction.commit();
+  await committed(transaction);
+}
+
+/** Opens a database and reads one row of it. */
+export async function open(name, store) {
+  const database = await done(indexedDB.open(name));
+  await done(database.transaction(store).objectStore(store).getAll(undefined, 1));
+  database.close();
+}
+
+/** One range read of at most `count` rows. */
+export async function page(name, store, count) {
+  const database = await done(indexedDB.open(name));
+  const begun = performance.now();
+  await done(database.transaction(store).objectStore(store).getAll(undefined, count));
+  const took = performance.now() - begun;
+  database.close();
+  return took;
+}

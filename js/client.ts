@@ -1,0 +1,238 @@
+// A client: one installation of one inbox on one database.
+
+import { BrowserDelivery } from "./browser-delivery.js";
+import * as check from "./check.js";
+import { type ContentCodec, CodecRegistry } from "./content/codec.js";
+import type { GroupUpdated } from "./content/group-updated.js";
+import { Conversations } from "./conversations.js";
+import { Core } from "./core.js";
+import type { Delivery } from "./delivery.js";
+import { DovetailError, SignerUnavailableError } from "./errors.js";
+import { Preferences } from "./preferences.js";
+import { identifierOf, signWith } from "./signer.js";
+import type { ClientOptions, Identifier, Signer } from "./types.js";
+import { instance, withModule } from "./wasm.js";
+
+/** Content that needs no codec of the app. */
+export type BuiltInContentTypes = string | GroupUpdated;
+
+/** What messages of a client with these codecs can hold. */
+export type ExtractCodecContentTypes<Codecs extends ContentCodec[] = []> = Codecs extends []
+  ? BuiltInContentTypes
+  : BuiltInContentTypes | (Codecs[number] extends ContentCodec<infer Content> ? Content : never);
+
+type OptionsWith<Codecs extends ContentCodec[]> = Omit<ClientOptions, "codecs"> & { codecs?: Codecs };
+
+/** Creations by database: one after the other, so that the second finds what the first made. */
+const creations = new Map<string, Promise<unknown>>();
+
+let sharedDelivery: BrowserDelivery | undefined;
+
+/** A client: one installation of one inbox. */
+export class Client<ContentTypes = ExtractCodecContentTypes> {
+  #core: Core;
+  #options: ClientOptions;
+  #account: Identifier;
+  #signer: Signer | undefined;
+  #version: string;
+  #failures: SignerFailures;
+  /** Its conversations. */
+  readonly conversations: Conversations<ContentTypes>;
+  /** What its user decided. */
+  readonly preferences: Preferences;
+
+  private constructor(opened: Opened) {
+    this.#core = opened.core;
+    this.#options = opened.options;
+    this.#account = opened.account;
+    this.#signer = opened.signer;
+    this.#version = opened.version;
+    this.#failures = opened.failures;
+    this.conversations = new Conversations(opened.core);
+    this.preferences = new Preferences(opened.core);
+  }
+
+  /**
+   * Opens the client of an account, and registers it unless told not to. The first time on a
+   * database this makes an installation; later it opens that one.
+   */
+  static async create<Codecs extends ContentCodec[] = []>(
+    signer: Signer,
+    options: OptionsWith<Codecs> = {},
+  ): Promise<Client<ExtractCodecContentTypes<Codecs>>> {
+    const { type } = check.object(signer, "signer");
+    if (type !== "EOA") throw new DovetailError("input.value", 'signer.type must be "EOA"');
+    const account = check.identifier(await identifierOf(signer), "the signer's identifier");
+    return new Client(await open(account, signer, options));
+  }
+
+  /**
+   * Opens the client of an account without its signer. It does not register, and calls that need a
+   * signature reject with SignerUnavailableError.
+   */
+  static async build<Codecs extends ContentCodec[] = []>(
+    identifier: Identifier,
+    options: OptionsWith<Codecs> = {},
+  ): Promise<Client<ExtractCodecContentTypes<Codecs>>> {
+    return new Client(await open(check.identifier(identifier, "identifier"), undefined, options));
+  }
+
+  get inboxId(): string {
+    return this.#core.inboxId;
+  }
+
+  /** Public key of the installation, in hexadecimal digits. */
+  get installationId(): string {
+    return this.#core.installationId;
+  }
+
+  get installationIdBytes(): Uint8Array {
+    return Uint8Array.from(this.installationId.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+  }
+
+  /** The account it was opened with. */
+  get accountIdentifier(): Identifier {
+    return { ...this.#account };
+  }
+
+  get signer(): Signer | undefined {
+    return this.#signer;
+  }
+
+  get options(): ClientOptions {
+    return this.#options;
+  }
+
+  /** What was passed; it decides nothing. */
+  get env(): string | undefined {
+    return this.#options.env;
+  }
+
+  get appVersion(): string {
+    return this.#options.appVersion ?? "";
+  }
+
+  /** Version of this package. */
+  get libxmtpVersion(): string {
+    return this.#version;
+  }
+
+  /** True: a client exists only once it is open. */
+  get isReady(): boolean {
+    return true;
+  }
+
+  /** Whether this installation is known to others. */
+  isRegistered(): Promise<boolean> {
+    return this.#core.call((raw) => raw.isRegistered());
+  }
+
+  /** Makes this installation known to others; nothing if it is. */
+  async register(): Promise<void> {
+    if (!this.#signer) throw new SignerUnavailableError();
+    return this.#failures.explain(this.#core.call((raw) => raw.register()));
+  }
+
+  /** Whether accounts can be written to, by the identifier as it was passed. */
+  async canMessage(identifiers: Identifier[]): Promise<Map<string, boolean>> {
+    const accounts = check.list(check.identifier)(identifiers, "identifiers");
+    const answers = await this.#core.call((raw) => raw.canMessage(accounts));
+    return new Map(accounts.map((account, at) => [account.identifier, answers[at] ?? false]));
+  }
+
+  /** The inbox of an account; undefined if it has none. */
+  async fetchInboxIdByIdentifier(identifier: Identifier): Promise<string | undefined> {
+    const account = check.identifier(identifier, "identifier");
+    const [inboxId] = await this.#core.call((raw) => raw.findInboxes([account]));
+    return inboxId;
+  }
+
+  /** Ends streams and background work and closes the database. Unfinished work goes on next time. */
+  close(): Promise<void> {
+    return this.#core.close();
+  }
+}
+
+/** The id of the inbox that an account and a nonce make. */
+export async function generateInboxId(identifier: Identifier, nonce: bigint = 1n): Promise<string> {
+  const account = check.identifier(identifier, "identifier");
+  const number = check.bigint(nonce, "nonce");
+  return withModule((module) => module.generateInboxId(account, number));
+}
+
+interface Opened {
+  core: Core;
+  options: ClientOptions;
+  account: Identifier;
+  signer: Signer | undefined;
+  version: string;
+  failures: SignerFailures;
+}
+
+async function open(account: Identifier, signer: Signer | undefined, options: ClientOptions): Promise<Opened> {
+  const given = checked(options);
+  const { module, life } = await instance();
+  const failures = new SignerFailures();
+  const make = () =>
+    life.run(() =>
+      module.createClient({
+        identifier: account,
+        nonce: given.nonce ?? 1n,
+        dbPath: given.dbPath,
+        dbEncryptionKey: given.dbEncryptionKey,
+        delivery: given.delivery ?? (sharedDelivery ??= new BrowserDelivery()),
+        register: signer !== undefined && given.disableAutoRegister !== true,
+        sign: signer && signWith(signer, (error) => failures.note(error)),
+      }),
+    );
+  const name = given.dbPath === undefined ? `account ${account.identifier.toLowerCase()}` : `path ${given.dbPath}`;
+  const raw = await failures.explain(given.dbPath === null ? make() : inTurn(name, make));
+  const core = new Core(raw, life, new CodecRegistry(given.codecs ?? []));
+  return { core, options, account, signer, version: module.version(), failures };
+}
+
+function inTurn<T>(name: string, make: () => Promise<T>): Promise<T> {
+  const turn = (creations.get(name) ?? Promise.resolve()).then(make, make);
+  creations.set(name, turn);
+  const done = () => {
+    if (creations.get(name) === turn) creations.delete(name);
+  };
+  turn.then(done, done);
+  return turn;
+}
+
+function checked(options: ClientOptions): ClientOptions {
+  const given = check.object(options, "options");
+  if (given["dbPath"] !== null) check.optional(given["dbPath"], "dbPath", check.string);
+  check.optional(given["dbEncryptionKey"], "dbEncryptionKey", check.bytes);
+  check.optional(given["nonce"], "nonce", check.bigint);
+  check.optional(given["disableAutoRegister"], "disableAutoRegister", check.boolean);
+  check.optional(given["appVersion"], "appVersion", check.string);
+  check.optional(given["codecs"], "codecs", check.list(check.object));
+  const delivery = check.optional(given["delivery"], "delivery", check.object);
+  const methods: (keyof Delivery)[] = ["publish", "query", "newest", "lookup", "subscribe"];
+  const missing = delivery && methods.find((method) => typeof delivery[method] !== "function");
+  if (missing) throw new DovetailError("input.value", `delivery.${missing} must be a function`);
+  return options;
+}
+
+/** Keeps what a signer threw, which only a code comes back of, for the error's cause. */
+class SignerFailures {
+  #last: unknown;
+
+  note(error: unknown): void {
+    this.#last = error;
+  }
+
+  async explain<T>(call: Promise<T>): Promise<T> {
+    try {
+      return await call;
+    } catch (error) {
+      const cause = this.#last;
+      if (!(error instanceof DovetailError) || error.code !== "client.signature" || cause === undefined) throw error;
+      throw new DovetailError(error.code, error.message, { retryable: error.retryable, cause });
+    } finally {
+      this.#last = undefined;
+    }
+  }
+}

@@ -1,0 +1,186 @@
+// The conversations of a client: find, make, list, fetch and stream them.
+
+import * as check from "./check.js";
+import { Dm, Group, handleOf } from "./conversation.js";
+import type { Core } from "./core.js";
+import { type ConsentState, ConversationType } from "./enums.js";
+import { DovetailError } from "./errors.js";
+import { DecodedMessage } from "./message.js";
+import { consentStates, conversationType, rawListConversations } from "./options.js";
+import type { RawConversation, RawFilter, RawMessage } from "./raw.js";
+import { type AsyncStreamProxy, type StreamOptions, createStream } from "./streams.js";
+import type { Identifier, ListConversationsOptions } from "./types.js";
+
+/** Which conversations a message stream covers. */
+export interface MessageStreamFilter {
+  conversationType?: ConversationType;
+  /** Only conversations in these states; empty: none. Default: allowed and unknown. */
+  consentStates?: ConsentState[];
+}
+
+type Messages<C> = AsyncStreamProxy<DecodedMessage<C>>;
+type MessageOptions<C> = StreamOptions<RawMessage, DecodedMessage<C>>;
+type ConversationOptions<V> = StreamOptions<RawConversation, V>;
+
+/** The conversations of a client. */
+export class Conversations<ContentTypes = unknown> {
+  #core: Core;
+
+  /** @internal */
+  constructor(core: Core) {
+    this.#core = core;
+  }
+
+  /** Topic on which this installation is added to conversations. */
+  get topic(): string {
+    return `/xmtp/mls/1/w-${this.#core.installationId}/proto`;
+  }
+
+  /** Fetches new conversations. */
+  sync(): Promise<void> {
+    return this.#core.call((raw) => raw.sync());
+  }
+
+  /**
+   * Fetches new conversations, and what is new in all of them.
+   *
+   * @param states At least conversations in these states. Default: allowed and unknown.
+   */
+  async syncAll(states?: ConsentState[]): Promise<void> {
+    const wanted = check.optional(states, "consentStates", consentStates);
+    return this.#core.call((raw) => raw.syncAll(wanted));
+  }
+
+  /** The conversation with an id; for any group of a stitched DM, the DM. */
+  async getConversationById(id: string): Promise<Dm<ContentTypes> | Group<ContentTypes> | undefined> {
+    const wanted = check.string(id, "id");
+    const view = await this.#core.call((raw) => raw.conversation(wanted));
+    return view && handleOf<ContentTypes>(this.#core, view);
+  }
+
+  async getMessageById(id: string): Promise<DecodedMessage<ContentTypes> | undefined> {
+    const wanted = check.string(id, "id");
+    const message = await this.#core.call((raw) => raw.message(wanted));
+    return message && new DecodedMessage<ContentTypes>(this.#core.codecs, message);
+  }
+
+  /** The DM with an inbox, if there is one. */
+  async getDmByInboxId(inboxId: string): Promise<Dm<ContentTypes> | undefined> {
+    const peer = check.string(inboxId, "inboxId");
+    const view = await this.#core.call((raw) => raw.dmWith(peer));
+    return view && new Dm<ContentTypes>(this.#core, view);
+  }
+
+  /** The DM with the inbox of an account, if there is one. */
+  async fetchDmByIdentifier(identifier: Identifier): Promise<Dm<ContentTypes> | undefined> {
+    const inboxId = await this.#inboxOf(identifier);
+    return inboxId === undefined ? undefined : this.getDmByInboxId(inboxId);
+  }
+
+  /**
+   * The DM with an inbox: the one there is, else a new one. Resolves when it is durable here,
+   * online or not.
+   */
+  async createDm(inboxId: string): Promise<Dm<ContentTypes>> {
+    const peer = check.string(inboxId, "inboxId");
+    return new Dm<ContentTypes>(this.#core, await this.#core.call((raw) => raw.createDm(peer)));
+  }
+
+  /** The DM with the inbox of an account; see {@link createDm}. */
+  async createDmWithIdentifier(identifier: Identifier): Promise<Dm<ContentTypes>> {
+    const inboxId = await this.#inboxOf(identifier);
+    if (inboxId === undefined) {
+      throw new DovetailError("dm.unknown_inbox", "no inbox has this account; its owner has to register first");
+    }
+    return this.createDm(inboxId);
+  }
+
+  /** Conversations, the last active first. */
+  async list(options?: ListConversationsOptions): Promise<(Dm<ContentTypes> | Group<ContentTypes>)[]> {
+    const filter = rawListConversations(options);
+    const views = await this.#core.call((raw) => raw.list(filter));
+    return views.map((view) => handleOf<ContentTypes>(this.#core, view));
+  }
+
+  async listDms(options?: Omit<ListConversationsOptions, "conversationType">): Promise<Dm<ContentTypes>[]> {
+    const all = await this.list({ ...options, conversationType: ConversationType.Dm });
+    return all.filter((one) => one instanceof Dm);
+  }
+
+  async listGroups(options?: Omit<ListConversationsOptions, "conversationType">): Promise<Group<ContentTypes>[]> {
+    const all = await this.list({ ...options, conversationType: ConversationType.Group });
+    return all.filter((one) => one instanceof Group);
+  }
+
+  /** New conversations from now on, of every consent state; a second group of a DM is no new one. */
+  stream(
+    options: ConversationOptions<Dm<ContentTypes> | Group<ContentTypes>> & { conversationType?: ConversationType } = {},
+  ): Promise<AsyncStreamProxy<Dm<ContentTypes> | Group<ContentTypes>>> {
+    return this.#conversations(options, (view) => handleOf<ContentTypes>(this.#core, view));
+  }
+
+  streamDms(options: ConversationOptions<Dm<ContentTypes>> = {}): Promise<AsyncStreamProxy<Dm<ContentTypes>>> {
+    const only = { ...options, conversationType: ConversationType.Dm };
+    return this.#conversations(only, (view) => new Dm<ContentTypes>(this.#core, view));
+  }
+
+  streamGroups(options: ConversationOptions<Group<ContentTypes>> = {}): Promise<AsyncStreamProxy<Group<ContentTypes>>> {
+    const only = { ...options, conversationType: ConversationType.Group };
+    return this.#conversations(only, (view) => new Group<ContentTypes>(this.#core, view));
+  }
+
+  /** Messages of all conversations from now on, own ones included. */
+  async streamAllMessages(
+    options: MessageOptions<ContentTypes> & MessageStreamFilter = {},
+  ): Promise<Messages<ContentTypes>> {
+    check.object(options, "options");
+    const filter = check.present<Extract<RawFilter, { of: "messages" }>>({
+      of: "messages",
+      conversationId: undefined,
+      conversationType: check.optional(options.conversationType, "conversationType", conversationType),
+      consentStates: check.optional(options.consentStates, "consentStates", consentStates),
+    });
+    const source = this.#core.source(
+      filter,
+      options.disableSync ? undefined : (raw) => raw.syncAll(filter.consentStates),
+      (event) => (event.type === "message" ? event.message : undefined),
+    );
+    return createStream(source, (message) => new DecodedMessage<ContentTypes>(this.#core.codecs, message), options);
+  }
+
+  streamAllDmMessages(
+    options: MessageOptions<ContentTypes> & Omit<MessageStreamFilter, "conversationType"> = {},
+  ): Promise<Messages<ContentTypes>> {
+    return this.streamAllMessages({ ...options, conversationType: ConversationType.Dm });
+  }
+
+  streamAllGroupMessages(
+    options: MessageOptions<ContentTypes> & Omit<MessageStreamFilter, "conversationType"> = {},
+  ): Promise<Messages<ContentTypes>> {
+    return this.streamAllMessages({ ...options, conversationType: ConversationType.Group });
+  }
+
+  async #conversations<V>(
+    options: ConversationOptions<V> & { conversationType?: ConversationType },
+    make: (view: RawConversation) => V,
+  ): Promise<AsyncStreamProxy<V>> {
+    check.object(options, "options");
+    const filter = check.present<Extract<RawFilter, { of: "conversations" }>>({
+      of: "conversations",
+      conversationType: check.optional(options.conversationType, "conversationType", conversationType),
+      consentStates: undefined,
+    });
+    const source = this.#core.source(
+      filter,
+      options.disableSync ? undefined : (raw) => raw.sync(),
+      (event) => (event.type === "conversation" ? event.conversation : undefined),
+    );
+    return createStream(source, make, options);
+  }
+
+  async #inboxOf(identifier: Identifier): Promise<string | undefined> {
+    const account = check.identifier(identifier, "identifier");
+    const [inboxId] = await this.#core.call((raw) => raw.findInboxes([account]));
+    return inboxId;
+  }
+}

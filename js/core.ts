@@ -1,0 +1,85 @@
+// What the classes of one client share: the wasm client, its life, the codecs.
+
+import type { CodecRegistry } from "./content/codec.js";
+import type { Life } from "./crash.js";
+import { DovetailError } from "./errors.js";
+import type { RawClient, RawEvent, RawFilter } from "./raw.js";
+import type { StreamFunction } from "./streams.js";
+
+/** @internal */
+export class Core {
+  readonly inboxId: string;
+  readonly installationId: string;
+  readonly codecs: CodecRegistry;
+  #raw: RawClient;
+  #life: Life;
+  #closing: Promise<void> | undefined;
+  /** What to tell when the client is closed. */
+  #streams = new Set<() => void>();
+
+  constructor(raw: RawClient, life: Life, codecs: CodecRegistry) {
+    this.#raw = raw;
+    // Read once: they stay readable when the wasm side no longer answers.
+    this.inboxId = raw.inboxId;
+    this.installationId = raw.installationId;
+    this.codecs = codecs;
+    this.#life = life;
+  }
+
+  /** Runs a call; it always settles, and rejects with a DovetailError. */
+  async call<T>(run: (raw: RawClient) => Promise<T>): Promise<T> {
+    if (this.#closing) throw new DovetailError("client.closed", "the client is closed; create it again");
+    return this.#life.run(() => run(this.#raw));
+  }
+
+  close(): Promise<void> {
+    if (!this.#closing) {
+      this.#closing = this.#life.run(() => this.#raw.close());
+      for (const end of [...this.#streams]) quietly(end);
+    }
+    return this.#closing;
+  }
+
+  /**
+   * A stream function over a subscription: `pick` takes what it wants of an event. It is over when
+   * the client is closed or has crashed.
+   *
+   * @param before Runs first; what goes wrong there is left to the next sync.
+   */
+  source<T>(
+    filter: RawFilter,
+    before: ((raw: RawClient) => Promise<void>) | undefined,
+    pick: (event: RawEvent) => T | undefined,
+  ): StreamFunction<T> {
+    return async (callback, _onFail, onClose) => {
+      if (before) await this.call(before).catch(() => {});
+      const listener = (event: RawEvent) => quietly(() => callback(null, pick(event)));
+      const subscription = await this.call((raw) => raw.subscribe(filter, listener));
+      const unwatch = this.#life.watch((error) => {
+        quietly(() => callback(error, undefined));
+        quietly(onClose);
+      });
+      this.#streams.add(onClose);
+      return () => {
+        unwatch();
+        this.#streams.delete(onClose);
+        if (!this.#life.over) subscription.end();
+      };
+    };
+  }
+}
+
+/** Runs an app's callbacks: what they throw must not reach the wasm side or other streams. */
+function quietly(run: () => void): void {
+  try {
+    run();
+  } catch (error) {
+    report(error);
+  }
+}
+
+/** Tells the page of an error that no caller is waiting for. */
+function report(error: unknown): void {
+  if (typeof reportError === "function") reportError(error);
+  else console.error(error);
+}

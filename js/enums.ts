@@ -1,0 +1,99 @@
+// Numeric enums with the values other SDKs of this protocol use. They are not the wire values.
+
+/** What the user decided about a conversation or an inbox. */
+export enum ConsentState {
+  /** No decision. */
+  Unknown = 0,
+  /** Wanted. */
+  Allowed = 1,
+  /** Blocked. */
+  Denied = 2,
+}
+
+/** What a consent record is about. */
+export enum ConsentEntityType {
+  /** A conversation, by its id. */
+  GroupId = 0,
+  /** An inbox, by its id. */
+  InboxId = 1,
+}
+
+/** Content types known by name. */
+export enum ContentType {
+  Actions = 0,
+  Attachment = 1,
+  /** Any type that is not in this list. */
+  Custom = 2,
+  GroupMembershipChange = 3,
+  GroupUpdated = 4,
+  Intent = 5,
+  LeaveRequest = 6,
+  Markdown = 7,
+  MultiRemoteAttachment = 8,
+  Reaction = 9,
+  ReadReceipt = 10,
+  RemoteAttachment = 11,
+  Reply = 12,
+  Text = 13,
+  TransactionReference = 14,
+  WalletSendCalls = 15,
+}
+
+/** Kinds of conversation. */
+export enum ConversationType {
+  Dm = 0,
+  Group = 1,
+  Sync = 2,
+  Oneshot = 3,
+}
+
+/** How far a message got. */
+export enum DeliveryStatus {
+  /** Stored here, not yet seen in the conversation's log. */
+  Unpublished = 0,
+  /** At its place in the conversation's log. */
+  Published = 1,
+  /** Given up. */
+  Failed = 2,
+}
+
+/** Where a message comes from. */
+export enum GroupMessageKind {
+  /** Sent by a member. */
+  Application = 0,
+  /** Made here from a change of the conversation. */
+  MembershipChange = 1,
+}
+
+/** What an account is. */
+export enum IdentifierKind {
+  /** An Ethereum account, by its address. */
+  Ethereum = 0,
+  /** A passkey, by its public key. */
+  Passkey = 1,
+}
+
+/** Order of a conversation list, newest first in both cases. */
+export enum ListConversationsOrderBy {
+  CreatedAt = 0,
+  LastActivity = 1,
+}
+
+/** What messages are sorted by. */
+export enum MessageSortBy {
+  SentAt = 0,
+  InsertedAt = 1,
+}
+
+/** A member's role. */
+export enum PermissionLevel {
+  Member = 0,
+  Admin = 1,
+  SuperAdmin = 2,
+}
+
+/** Order of a message list. */
+export enum SortDirection {
+  Ascending = 0,
+  Descending = 1,
+}

@@ -1,0 +1,117 @@
+// Options of lists, streams and sends, checked and brought into the raw form.
+
+import * as check from "./check.js";
+import {
+  ConsentState,
+  ContentType,
+  ConversationType,
+  DeliveryStatus,
+  GroupMessageKind,
+  ListConversationsOrderBy,
+  MessageSortBy,
+  SortDirection,
+} from "./enums.js";
+import type { RawListConversations, RawListMessages, RawSend } from "./raw.js";
+import type { ListConversationsOptions, ListMessagesOptions, SendMessageOpts } from "./types.js";
+
+/** Type ids of the content types known by name. */
+const TYPE_IDS: ReadonlyMap<ContentType, string> = new Map([
+  [ContentType.Actions, "actions"],
+  [ContentType.Attachment, "attachment"],
+  [ContentType.GroupMembershipChange, "group_membership_change"],
+  [ContentType.GroupUpdated, "group_updated"],
+  [ContentType.Intent, "intent"],
+  [ContentType.LeaveRequest, "leave_request"],
+  [ContentType.Markdown, "markdown"],
+  [ContentType.MultiRemoteAttachment, "multiRemoteStaticAttachment"],
+  [ContentType.Reaction, "reaction"],
+  [ContentType.ReadReceipt, "readReceipt"],
+  [ContentType.RemoteAttachment, "remoteStaticAttachment"],
+  [ContentType.Reply, "reply"],
+  [ContentType.Text, "text"],
+  [ContentType.TransactionReference, "transactionReference"],
+  [ContentType.WalletSendCalls, "walletSendCalls"],
+]);
+
+const contentTypes = check.list(check.member<ContentType>(ContentType));
+
+/** Type ids to include and to exclude; `Custom`, being all others, turns one into the other. */
+function typeFilter(wanted: ContentType[] | undefined, unwanted: ContentType[] = []) {
+  const idsOf = (types: ContentType[]) => types.flatMap((type) => TYPE_IDS.get(type) ?? []);
+  const othersThan = (types: ContentType[]) => idsOf([...TYPE_IDS.keys()].filter((type) => !types.includes(type)));
+  let include = wanted && idsOf(wanted);
+  let exclude = idsOf(unwanted);
+  if (wanted?.includes(ContentType.Custom)) {
+    include = undefined;
+    exclude = [...exclude, ...othersThan(wanted)];
+  }
+  if (unwanted.includes(ContentType.Custom)) include ??= [...TYPE_IDS.values()];
+  return { include, exclude: exclude.length > 0 ? exclude : undefined };
+}
+
+/** @internal */
+export const consentStates = check.list(check.member<ConsentState>(ConsentState));
+
+/** @internal */
+export const consentState = check.member<ConsentState>(ConsentState);
+
+/** @internal */
+export const conversationType = check.member<ConversationType>(ConversationType);
+
+function direction(value: unknown, name: string): SortDirection {
+  if (value === "ascending") return SortDirection.Ascending;
+  if (value === "descending") return SortDirection.Descending;
+  return check.member<SortDirection>(SortDirection)(value, name);
+}
+
+/** @internal */
+export function rawListConversations(options: ListConversationsOptions = {}): RawListConversations {
+  const given = check.object(options, "options");
+  return check.present<RawListConversations>({
+    consentStates: check.optional(given["consentStates"], "consentStates", consentStates),
+    conversationType: check.optional(given["conversationType"], "conversationType", conversationType),
+    createdAfterNs: check.optional(given["createdAfterNs"], "createdAfterNs", check.bigint),
+    createdBeforeNs: check.optional(given["createdBeforeNs"], "createdBeforeNs", check.bigint),
+    includeDuplicateDms: check.optional(given["includeDuplicateDms"], "includeDuplicateDms", check.boolean),
+    orderBy: check.optional(
+      given["orderBy"],
+      "orderBy",
+      check.member<ListConversationsOrderBy>(ListConversationsOrderBy),
+    ),
+    limit: check.optional(given["limit"], "limit", check.count),
+  });
+}
+
+/** @internal */
+export function rawListMessages(options: ListMessagesOptions = {}): RawListMessages {
+  const given = check.object(options, "options");
+  const types = typeFilter(
+    check.optional(given["contentTypes"], "contentTypes", contentTypes),
+    check.optional(given["excludeContentTypes"], "excludeContentTypes", contentTypes),
+  );
+  return check.present<RawListMessages>({
+    contentTypes: types.include,
+    excludeContentTypes: types.exclude,
+    excludeSenderInboxIds: check.optional(
+      given["excludeSenderInboxIds"],
+      "excludeSenderInboxIds",
+      check.list(check.string),
+    ),
+    sentAfterNs: check.optional(given["sentAfterNs"], "sentAfterNs", check.bigint),
+    sentBeforeNs: check.optional(given["sentBeforeNs"], "sentBeforeNs", check.bigint),
+    deliveryStatus: check.optional(given["deliveryStatus"], "deliveryStatus", check.member<DeliveryStatus>(DeliveryStatus)),
+    kind: check.optional(given["kind"], "kind", check.member<GroupMessageKind>(GroupMessageKind)),
+    sortBy: check.optional(given["sortBy"], "sortBy", check.member<MessageSortBy>(MessageSortBy)),
+    direction: check.optional(given["direction"], "direction", direction),
+    limit: check.optional(given["limit"], "limit", check.count),
+  });
+}
+
+/** @internal */
+export function rawSend(options: SendMessageOpts = {}): RawSend {
+  const given = check.object(options, "options");
+  return {
+    shouldPush: check.optional(given["shouldPush"], "shouldPush", check.boolean),
+    idempotencyKey: check.optional(given["idempotencyKey"], "idempotencyKey", check.string),
+  };
+}

@@ -1,0 +1,207 @@
+// The narrow contract between the classes of this package and the wasm module.
+//
+// - Values are plain: ids are lowercase hex strings, bytes are `Uint8Array`s that own their memory
+//   (never views into wasm memory), nanosecond times are bigints, counts and enums are numbers
+//   (enums as in enums.ts). Absent optional fields are absent or undefined, never null.
+// - Every function marked so returns a promise; none throws. A failure is rejected with a plain
+//   `{ code, message, retryable }` (codes: ErrorCode in errors.ts).
+// - A conversation is named by the id of any group of its stitched DM; it resolves to the winner.
+// - Callbacks are called from a task of their own, never while a call is on the stack.
+// - Arguments have been checked for their JavaScript types; ids and sizes are checked in Rust.
+
+import type { Delivery } from "./delivery.js";
+import type {
+  ConsentEntityType,
+  ConsentState,
+  ConversationType,
+  DeliveryStatus,
+  GroupMessageKind,
+  ListConversationsOrderBy,
+  MessageSortBy,
+  SortDirection,
+} from "./enums.js";
+import type { Consent, EncodedContent, GroupMember, Identifier, Inspection } from "./types.js";
+
+/** What the wasm glue exports besides its own initialiser. */
+export interface RawModule {
+  /** The package's version. */
+  version(): string;
+
+  /**
+   * Called with the text of a panic, before the trap. Every client made before it is then dead:
+   * its calls reject with `client.crashed`, its tasks start nothing more. Clients made after it
+   * work.
+   */
+  onPanic(handler: (message: string) => void): void;
+
+  /** Opens a client on a database, making an installation if there is none. */
+  createClient(options: RawClientOptions): Promise<RawClient>;
+
+  /** The id of the inbox that an identifier and a nonce make. */
+  generateInboxId(identifier: Identifier, nonce: bigint): Promise<string>;
+
+  /** Signs a text with a secp256k1 key as wallets do (ERC-191): 65 bytes. */
+  signWithKey(key: Uint8Array, text: string): Promise<Uint8Array>;
+}
+
+export interface RawClientOptions {
+  /** The account; its inbox is looked up, and made if no inbox claims it. */
+  identifier: Identifier;
+  /** Nonce of an inbox to make. */
+  nonce: bigint;
+  /** Database name; undefined: derived from the inbox id; null: memory only. */
+  dbPath: string | null | undefined;
+  /** 32 bytes; undefined: a key kept by the browser. */
+  dbEncryptionKey: Uint8Array | undefined;
+  delivery: Delivery;
+  /** Register before resolving, if the installation is not registered yet; needs `sign`. */
+  register: boolean;
+  /**
+   * Signs a text with the account. If it rejects, the call fails with `client.signature`. Without it calls
+   * that need it reject with `client.no_signer`.
+   */
+  sign: ((text: string) => Promise<Uint8Array>) | undefined;
+}
+
+/** A client. Freed with `close`. */
+export interface RawClient {
+  readonly inboxId: string;
+  readonly installationId: string;
+
+  isRegistered(): Promise<boolean>;
+  /** Publishes the identity update and a key package; nothing if that is done. */
+  register(): Promise<void>;
+  /** Ends background work and subscriptions, closes the database; idempotent. */
+  close(): Promise<void>;
+
+  /** The inbox of each identifier, in order; a claim counts only after its log was verified. */
+  findInboxes(identifiers: Identifier[]): Promise<(string | undefined)[]>;
+  /** Whether each identifier has an inbox with an installation to write to, in order. */
+  canMessage(identifiers: Identifier[]): Promise<boolean[]>;
+
+  /** DMS-005; resolves when durable, online or not. */
+  createDm(peerInboxId: string): Promise<RawConversation>;
+  list(options: RawListConversations): Promise<RawConversation[]>;
+  /** Undefined for an id that is not stored. */
+  conversation(id: string): Promise<RawConversation | undefined>;
+  /** The conversation of the DM with an inbox, if there is one. */
+  dmWith(peerInboxId: string): Promise<RawConversation | undefined>;
+  /** The other groups of a stitched DM, each described as itself (DMS-017). */
+  duplicateDms(id: string): Promise<RawConversation[]>;
+  members(id: string): Promise<GroupMember[]>;
+  inspect(id: string): Promise<Inspection>;
+
+  /** Resolves with the message id when durable. */
+  send(id: string, content: EncodedContent, options: RawSend): Promise<string>;
+  /** Publishes now what waits to be published. */
+  publishMessages(id: string): Promise<void>;
+  /** One filter and one limit over the union (DMS-009). */
+  messages(id: string, options: RawListMessages): Promise<RawMessage[]>;
+  countMessages(id: string, options: RawListMessages): Promise<bigint>;
+  lastMessage(id: string): Promise<RawMessage | undefined>;
+  message(messageId: string): Promise<RawMessage | undefined>;
+
+  /** Fetches at least new conversations. */
+  sync(): Promise<void>;
+  /** `sync`, and at least every conversation in these states (undefined: allowed and unknown). */
+  syncAll(consentStates: ConsentState[] | undefined): Promise<void>;
+  /** Every group of one conversation. */
+  syncConversation(id: string): Promise<void>;
+
+  consent(entityType: ConsentEntityType, entity: string): Promise<ConsentState>;
+  /** Each record names exactly one entity; one act, one time, one event. */
+  setConsent(records: Consent[]): Promise<void>;
+  /** Acts on every group of the set, all with one time. */
+  setConversationConsent(id: string, state: ConsentState): Promise<void>;
+
+  /** Resolves when subscribed: everything that happens afterwards is reported. */
+  subscribe(filter: RawFilter, listener: (event: RawEvent) => void): Promise<RawSubscription>;
+}
+
+/** A subscription. */
+export interface RawSubscription {
+  /** Reports nothing more; frees it. */
+  end(): void;
+}
+
+export interface RawConversation {
+  /** The group it is listed and written in: the winner. */
+  id: string;
+  conversationType: ConversationType;
+  /** Only of a DM. */
+  dmId?: string;
+  /** Only of a DM the own inbox is one of the pair of. */
+  peerInboxId?: string;
+  createdAtNs: bigint;
+  addedByInboxId: string;
+  creatorInboxId: string;
+  state: "active" | "inactive" | "restored" | "failed";
+  /** Why it failed: a code. */
+  failure?: string;
+  /** Why it waits, if it does. */
+  hold?: { code: string; message: string };
+  /** The version it needs, if it is paused for one. */
+  pausedForVersion?: string;
+  consentState: ConsentState;
+}
+
+export interface RawMessage {
+  id: string;
+  /** The conversation as it is listed now. */
+  conversationId: string;
+  /** The physical group it was sent in. */
+  groupId: string;
+  senderInboxId: string;
+  senderInstallationId: string;
+  sentAtNs: bigint;
+  insertedAtNs: bigint;
+  kind: GroupMessageKind;
+  deliveryStatus: DeliveryStatus;
+  /** Why it failed: a code. */
+  failure?: string;
+  expiresAtNs?: bigint;
+  content: EncodedContent;
+}
+
+export interface RawSend {
+  /** Undefined: as the content type does by default. */
+  shouldPush: boolean | undefined;
+  idempotencyKey: string | undefined;
+}
+
+export interface RawListConversations {
+  consentStates?: ConsentState[];
+  conversationType?: ConversationType;
+  createdAfterNs?: bigint;
+  createdBeforeNs?: bigint;
+  includeDuplicateDms?: boolean;
+  orderBy?: ListConversationsOrderBy;
+  limit?: number;
+}
+
+export interface RawListMessages {
+  /** Type ids, for example `text`. */
+  contentTypes?: string[];
+  excludeContentTypes?: string[];
+  excludeSenderInboxIds?: string[];
+  sentAfterNs?: bigint;
+  sentBeforeNs?: bigint;
+  deliveryStatus?: DeliveryStatus;
+  kind?: GroupMessageKind;
+  sortBy?: MessageSortBy;
+  direction?: SortDirection;
+  limit?: number;
+}
+
+/** What a subscription reports; the defaults of absent fields are CONS-042, 043 and 044. */
+export type RawFilter =
+  | { of: "messages"; conversationId?: string; conversationType?: ConversationType; consentStates?: ConsentState[] }
+  | { of: "conversations"; conversationType?: ConversationType; consentStates?: ConsentState[] }
+  | { of: "consent" };
+
+export type RawEvent =
+  /** Each message once, own ones too, in the order they became deliverable. */
+  | { type: "message"; message: RawMessage }
+  | { type: "conversation"; conversation: RawConversation }
+  /** The records of one act or one received batch. */
+  | { type: "consent"; records: Consent[] };

@@ -1,0 +1,208 @@
+// Plain values of the public surface.
+
+import type { ContentCodec } from "./content/codec.js";
+import type { Delivery } from "./delivery.js";
+import type {
+  ConsentEntityType,
+  ConsentState,
+  ContentType,
+  ConversationType,
+  DeliveryStatus,
+  GroupMessageKind,
+  IdentifierKind,
+  ListConversationsOrderBy,
+  MessageSortBy,
+  PermissionLevel,
+  SortDirection,
+} from "./enums.js";
+
+/** An account. */
+export interface Identifier {
+  /** For Ethereum the address, `0x` and 40 hexadecimal digits; case does not matter. */
+  identifier: string;
+  identifierKind: IdentifierKind;
+}
+
+/** Signs for an account: a wallet, viem or wagmi account, or {@link createEOASigner}. */
+export interface Signer {
+  /** An externally owned account; contract wallets are not supported. */
+  type: "EOA";
+  getIdentifier(): Identifier | Promise<Identifier>;
+  /** An ERC-191 signature of 65 bytes, or the same as `0x` and hexadecimal digits. */
+  signMessage(message: string): Uint8Array | string | Promise<Uint8Array | string>;
+}
+
+/** Options of `Client.create` and `Client.build`. */
+export interface ClientOptions {
+  /** Where envelopes go. Default: a `BrowserDelivery` shared by all clients of the page. */
+  delivery?: Delivery;
+  /** Database name. Default: derived from the inbox id. `null`: memory only, gone with the page. */
+  dbPath?: string | null;
+  /**
+   * 32 bytes that seal the database. Default: a key kept by the browser that pages cannot read.
+   * A database opens only with the key it was created with.
+   */
+  dbEncryptionKey?: Uint8Array;
+  /** Codecs for further content types. */
+  codecs?: ContentCodec[];
+  /** Do not register in `Client.create`; call `client.register()` later. */
+  disableAutoRegister?: boolean;
+  /** Nonce of the inbox to make for a new account. Default 1. */
+  nonce?: bigint;
+  /** Name and version of the app, for its own use. */
+  appVersion?: string;
+  /** Accepted for compatibility with other SDKs and not used: delivery decides where to. */
+  env?: string;
+}
+
+/** Name and version of a content type. */
+export interface ContentTypeId {
+  /** Who defines it, for example `xmtp.org`. */
+  authorityId: string;
+  /** For example `text`. */
+  typeId: string;
+  versionMajor: number;
+  versionMinor: number;
+}
+
+/** Content as it is sent. */
+export interface EncodedContent {
+  type?: ContentTypeId;
+  parameters: Record<string, string>;
+  /** Shown by apps that do not know the type. */
+  fallback?: string;
+  /** 0 deflate, 1 gzip; absent for none. */
+  compression?: number;
+  content: Uint8Array;
+}
+
+/** A decision about a conversation or an inbox. */
+export interface Consent {
+  entityType: ConsentEntityType;
+  /** A conversation id or an inbox id. */
+  entity: string;
+  state: ConsentState;
+}
+
+/** A member of a conversation. */
+export interface GroupMember {
+  inboxId: string;
+  /** Accounts of the inbox, as far as they are known here. */
+  accountIdentifiers: Identifier[];
+  installationIds: string[];
+  permissionLevel: PermissionLevel;
+  /** Consent about the inbox. */
+  consentState: ConsentState;
+}
+
+/** Kind and creator of a conversation. */
+export interface GroupMetadata {
+  conversationType: ConversationType;
+  creatorInboxId: string;
+}
+
+/** Filters of a conversation list. */
+export interface ListConversationsOptions {
+  /** Only these states; empty: none. Default: allowed and unknown. */
+  consentStates?: ConsentState[];
+  conversationType?: ConversationType;
+  /** Exclusive. */
+  createdAfterNs?: bigint;
+  /** Exclusive. */
+  createdBeforeNs?: bigint;
+  /** List every group of each DM. */
+  includeDuplicateDms?: boolean;
+  /** Default: last activity. */
+  orderBy?: ListConversationsOrderBy;
+  limit?: bigint | number;
+}
+
+/** Filters of a message list. */
+export interface ListMessagesOptions {
+  contentTypes?: ContentType[];
+  excludeContentTypes?: ContentType[];
+  excludeSenderInboxIds?: string[];
+  /** Exclusive. */
+  sentAfterNs?: bigint;
+  /** Exclusive. */
+  sentBeforeNs?: bigint;
+  deliveryStatus?: DeliveryStatus;
+  kind?: GroupMessageKind;
+  /** Default: the time it was sent. */
+  sortBy?: MessageSortBy;
+  /** Default: ascending. */
+  direction?: SortDirection | "ascending" | "descending";
+  limit?: bigint | number;
+}
+
+/** Options of `sendText` and its kind. */
+export interface SendOpts {
+  /** The same content with the same key is one message with one id. Default: a new key. */
+  idempotencyKey?: string;
+}
+
+/** Options of `send`. */
+export interface SendMessageOpts extends SendOpts {
+  /** Whether receivers are to be notified. Default: as is usual for the content type. */
+  shouldPush?: boolean;
+}
+
+/** A position in an ordered log. */
+export interface Cursor {
+  originatorId: number;
+  sequenceId: bigint;
+}
+
+/** State of a conversation for people who look into a problem. */
+export interface ConversationDebugInfo {
+  epoch: bigint;
+  /** Equal at all members in the same state of the same epoch. */
+  epochAuthenticator: string;
+  /** Operations not finished. */
+  pendingIntents: number;
+  /** Always false: a member in doubt stops instead of going on. */
+  maybeForked: boolean;
+  forkDetails: string;
+  /** Always undefined: no commit log is kept. */
+  isCommitLogForked: boolean | undefined;
+  localCommitLog: string;
+  remoteCommitLog: string;
+  /** How far the conversation's log was applied. */
+  cursor: Cursor[];
+}
+
+/** A physical group behind a conversation. */
+export interface InspectedGroup {
+  groupId: string;
+  /** Listed and written in. */
+  isWinner: boolean;
+  state: "active" | "inactive" | "restored" | "failed";
+  /** The last applied epoch; 0 where no MLS state is held. */
+  epoch: bigint;
+  /** Equal at all members in the same state of the same epoch; empty where no MLS state is held. */
+  epochAuthenticator: string;
+  /** The last position of its log that was applied or rejected. */
+  sequenceId: number;
+  consentState: ConsentState;
+  /** Time of the last consent decision; undefined without one. */
+  consentedAtNs?: bigint;
+  /** Retained activity; undefined if there never was a message. */
+  lastMessageNs?: bigint;
+  createdAtNs: bigint;
+  creatorInboxId: string;
+  addedByInboxId: string;
+  /** Operations not finished. */
+  pendingIntents: number;
+  /** Why it waits, if it does. */
+  hold?: { code: string; message: string };
+  /** Envelopes refused for good, with the rule they break. */
+  rejected: { sequenceId: number; code: string; reason: string }[];
+}
+
+/** What a conversation is made of. */
+export interface Inspection {
+  /** The id it is listed under. */
+  conversationId: string;
+  dmId?: string;
+  groups: InspectedGroup[];
+}

@@ -1,0 +1,104 @@
+// People in pages: each has a client of the built package, a database and a link to one log.
+
+import { after, before } from "node:test";
+import { newProfile, openBrowser } from "../harness/browser.mjs";
+import { startServer } from "../harness/server.mjs";
+
+/** Starts server and browser for a file of tests; ends them with it. */
+export function world() {
+  const state = {};
+  before(async () => {
+    state.server = await startServer();
+    state.profile = await newProfile();
+    state.browser = await openBrowser({ profile: state.profile });
+  });
+  after(async () => {
+    await state.browser?.close();
+    await state.server?.close();
+    await state.profile?.remove();
+  });
+  return {
+    /** A fresh page with the package loaded and the helpers below as `me`. */
+    async page() {
+      const page = await state.browser.context.newPage();
+      page.errors = [];
+      page.on("pageerror", (error) => page.errors.push(String(error)));
+      page.on("console", (message) => message.type() === "error" && page.errors.push(message.text()));
+      await load(page, state.server.url);
+      return page;
+    },
+    reload: (page) => load(page, state.server.url),
+    get url() {
+      return state.server.url;
+    },
+    /** The browser is killed and starts again on the same profile. */
+    async kill() {
+      await state.browser.kill();
+      state.browser = await openBrowser({ profile: state.profile });
+    },
+  };
+}
+
+async function load(page, url) {
+  await page.goto(url);
+  await page.evaluate(async () => {
+    const dovetail = await import("/dist/index.js");
+    const people = {};
+    globalThis.dovetail = dovetail;
+    globalThis.people = people;
+
+    /** Opens a person's client; the wallet key comes from the name, so that a reload is the same person. */
+    globalThis.open = async (name, { log, dbPath = `db-${log}-${name}`, offline = false, ...options } = {}) => {
+      const delivery = new dovetail.BrowserDelivery({ name: `log-${log}` });
+      delivery.offline = offline;
+      const bytes = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(`${log} ${name}`)));
+      const signer = dovetail.createEOASigner(bytes);
+      const client = await dovetail.Client.create(signer, { delivery, dbPath, ...options });
+      people[name] = { client, delivery, signer, dbPath };
+      return { inboxId: client.inboxId, installationId: client.installationId, account: client.accountIdentifier.identifier };
+    };
+
+    /** What a person sees: the list, and each conversation's texts. */
+    globalThis.view = async (name) => {
+      const { client } = people[name];
+      const list = await client.conversations.list();
+      return Promise.all(
+        list.map(async (conversation) => {
+          const inspection = await conversation.inspect();
+          return {
+            id: conversation.id,
+            dmId: inspection.dmId,
+            groups: inspection.groups.map((group) => group.groupId).sort(),
+            winner: inspection.groups.find((group) => group.isWinner)?.groupId,
+            rejected: inspection.groups.flatMap((group) => group.rejected),
+            pending: inspection.groups.reduce((sum, group) => sum + group.pendingIntents, 0),
+            consent: await conversation.consentState(),
+            texts: (await conversation.messages()).map((message) => message.content),
+            sentIn: (await conversation.messages()).map((message) => message.groupId),
+          };
+        }),
+      );
+    };
+
+    /** Texts of a conversation as read through one group id. */
+    globalThis.textsThrough = async (name, groupId) => {
+      const conversation = await people[name].client.conversations.getConversationById(groupId);
+      return (await conversation.messages()).map((message) => message.content);
+    };
+  });
+}
+
+/** Runs a call that must reject, and gives the error as a plain object. */
+export const failure = (page, run, arg) =>
+  page.evaluate(
+    async ([source, arg]) => {
+      try {
+        // eslint-disable-next-line no-eval -- the function comes from the test
+        await (0, eval)(`(${source})`)(arg);
+      } catch (error) {
+        return { name: error.name, code: error.code, message: error.message, retryable: error.retryable };
+      }
+      return undefined;
+    },
+    [run.toString(), arg],
+  );

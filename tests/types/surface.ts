@@ -1,0 +1,70 @@
+// Compiled, never run: the types an app sees.
+
+import {
+  BrowserDelivery,
+  Client,
+  ConsentState,
+  type ContentCodec,
+  type DecodedMessage,
+  type Delivery,
+  type Dm,
+  DovetailError,
+  type Group,
+  type GroupUpdated,
+  createEOASigner,
+  isText,
+} from "../../js/index.js";
+
+type BuiltIn = string | GroupUpdated;
+
+const signer = createEOASigner();
+const address: string = signer.getIdentifier().identifier;
+const delivery: Delivery = new BrowserDelivery({ name: address });
+const client: Client<BuiltIn> = await Client.create(signer, { delivery, dbPath: null });
+const dm: Dm<BuiltIn> = await client.conversations.createDm("aa");
+const id: string = await dm.sendText("hello", { idempotencyKey: "key" });
+const list: (Dm<BuiltIn> | Group<BuiltIn>)[] = await client.conversations.list({ consentStates: [ConsentState.Allowed], limit: 5n });
+const page: DecodedMessage<BuiltIn>[] = await dm.messages({ limit: 50, direction: "descending" });
+for await (const message of await client.conversations.streamAllMessages()) {
+  const content: BuiltIn | undefined = message.content;
+  if (isText(message)) message.content?.toUpperCase();
+  void content;
+}
+
+class PollCodec implements ContentCodec<{ votes: number }> {
+  contentType = { authorityId: "example.org", typeId: "poll", versionMajor: 1, versionMinor: 0 };
+  encode(content: { votes: number }) {
+    return { type: this.contentType, parameters: {}, content: new Uint8Array([content.votes]) };
+  }
+  decode() {
+    return { votes: 1 };
+  }
+  fallback() {
+    return undefined;
+  }
+  shouldPush() {
+    return true;
+  }
+}
+
+// A wallet that answers later, and with a hexadecimal text.
+const wallet = { type: "EOA" as const, getIdentifier: async () => signer.getIdentifier(), signMessage: async () => "0x" };
+const polls = await Client.create(wallet, { codecs: [new PollCodec()] });
+const poll = (await (await polls.conversations.createDm("aa")).lastMessage())?.content;
+if (typeof poll === "object" && "votes" in poll) poll.votes.toFixed();
+
+try {
+  await polls.close();
+} catch (error) {
+  if (error instanceof DovetailError && error.code === "dm.self") throw error;
+  // @ts-expect-error: no such code
+  if (error instanceof DovetailError && error.code === "dm.other") throw error;
+}
+// @ts-expect-error: a client is made by create or build
+new Client();
+// @ts-expect-error: inbox ids are texts
+await client.conversations.createDm(5);
+// @ts-expect-error: contract wallets are not supported
+await Client.create({ ...wallet, type: "SCW" });
+
+export { id, list, page };
