@@ -39,9 +39,20 @@ export function showItems(parent, items, { key, create, update }) {
   for (const gone of kept.values()) gone.remove();
 }
 
-/** Arrow keys, Home and End move through the elements that match, with one tab stop for all. */
+/**
+ * Arrow keys, Home and End move through the elements that match, with one tab stop for all of them.
+ * Gives a function to call after the elements changed.
+ */
 export function moveWithArrows(container, selector) {
-  const all = () => [...container.querySelectorAll(selector)].filter((element) => element.offsetParent !== null);
+  const all = () => [...container.querySelectorAll(selector)].filter((element) => element.checkVisibility());
+  const settle = () => {
+    const elements = all();
+    const stop =
+      elements.find((element) => element === document.activeElement) ??
+      elements.find((element) => element.hasAttribute("aria-current")) ??
+      elements[0];
+    for (const element of elements) element.tabIndex = element === stop ? 0 : -1;
+  };
   container.addEventListener("keydown", (event) => {
     const elements = all();
     const at = elements.indexOf(event.target);
@@ -51,7 +62,8 @@ export function moveWithArrows(container, selector) {
     event.preventDefault();
     elements[to]?.focus();
   });
-  container.addEventListener("focusin", (event) => {
-    if (event.target.matches(selector)) for (const element of all()) element.tabIndex = element === event.target ? 0 : -1;
-  });
+  container.addEventListener("focusin", settle);
+  // A fold opened or closed; this event does not bubble.
+  container.addEventListener("toggle", settle, true);
+  return settle;
 }

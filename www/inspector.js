@@ -17,10 +17,11 @@ const NONE = "–";
 const FACTS = [
   ["Created by", (group, person) => person.nameOf(group.creatorInboxId) ?? shortId(group.creatorInboxId)],
   ["Last activity", (group) => (group.lastMessageNs === undefined ? NONE : exact(group.lastMessageNs))],
-  ["Epoch", (group) => (group.epoch === undefined ? NONE : String(group.epoch))],
+  ["Epoch", (group) => (group.epochAuthenticator === "" ? NONE : String(group.epoch))],
+  // Equal on both sides: nobody was led into another epoch.
+  ["Authenticator", (group) => (group.epochAuthenticator === "" ? NONE : shortId(group.epochAuthenticator))],
   ["Consent", (group) => CONSENT.get(group.consentState)],
   ["Decided", (group) => (group.consentedAtNs === undefined ? NONE : exact(group.consentedAtNs))],
-  ["State", (group) => group.state],
   ["Pending work", (group) => (group.pendingIntents === 0 ? NONE : String(group.pendingIntents))],
 ];
 
@@ -91,9 +92,10 @@ function createHead(group) {
 function updateHead(cell, group, marks) {
   cell.querySelector(".mark").dataset.mark = marks.get(group.groupId);
   const badge = cell.querySelector(".badge");
-  badge.hidden = marks.size < 2;
-  badge.classList.toggle("winner", group.isWinner);
-  setText(badge, group.isWinner ? "Winner" : "Duplicate");
+  const role = marks.size < 2 ? "" : group.isWinner ? "Winner" : "Duplicate";
+  const state = group.state === "active" ? "" : group.state;
+  badge.classList.toggle("winner", role === "Winner");
+  setText(badge, [role, state].filter(Boolean).join(", "));
 }
 
 function updateFact(row, texts) {
@@ -105,6 +107,6 @@ function updateFact(row, texts) {
 function issues(group) {
   const name = group.groupId.slice(0, 4);
   const held = group.hold ? [`${name} waits: ${sentence(group.hold.message)}`] : [];
-  const rejected = group.rejected.map(({ sequenceId, code, message }) => `${name} rejected envelope ${sequenceId} (${code}): ${sentence(message)}`);
+  const rejected = group.rejected.map(({ sequenceId, code, reason }) => `${name} rejected envelope ${sequenceId} (${code}): ${sentence(reason)}`);
   return [...held, ...rejected];
 }

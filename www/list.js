@@ -12,7 +12,7 @@ export function showList(pane, person) {
   const nav = pane.querySelector(".list");
   nav.setAttribute("aria-label", `${person.name}'s conversations`);
   newChatForm(pane, person);
-  moveWithArrows(nav, ".row");
+  const settle = moveWithArrows(nav, ".row");
 
   const showSection = ([name, consent]) => {
     const section = nav.querySelector(`[data-section="${name}"]`);
@@ -29,7 +29,11 @@ export function showList(pane, person) {
     });
   };
 
-  return { render: () => Object.entries(SECTIONS).forEach(showSection) };
+  const render = () => {
+    Object.entries(SECTIONS).forEach(showSection);
+    settle();
+  };
+  return { render };
 }
 
 function createRow(person) {
