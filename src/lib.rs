@@ -57,8 +57,8 @@ pub mod store;
 pub mod wire;
 
 #[cfg(target_arch = "wasm32")]
-mod bindings;
+pub mod bindings;
 #[cfg(all(target_arch = "wasm32", feature = "floor"))]
 mod floor;
 #[cfg(target_arch = "wasm32")]
-mod idb;
+pub mod idb;

@@ -1,1 +1,48 @@
-//! The wasm-bindgen surface: values in, frozen plain objects out, errors mapped.
+//! The wasm-bindgen surface: values in, plain objects out, errors mapped.
+//!
+//! The contract is `js/raw.ts`; nothing but the package's own TypeScript calls this.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `open` | `createClient`: database, delivery, registration, background work |
+//! | `client`, `conversation` | the methods of `RawClient` |
+//! | `wallet` | inbox ids and local keys, without a client |
+//! | `options` | reading arguments |
+//! | `values` | rows as plain objects |
+//! | `filter`, `events` | subscriptions |
+//! | `delivery` | a delivery object of the app as a [`Delivery`](crate::delivery::Delivery) |
+//! | `tabs` | several tabs on one database: who reads in the background, what the others hear |
+//! | `platform`, `life` | clock, chance, waiting; tasks that end with a crash |
+//! | `errors` | errors as plain objects |
+//!
+//! No exported function throws: each takes any value and returns a promise, which settles unless
+//! the module stops (then the TypeScript side settles it). Nothing is borrowed across an await.
+
+mod client;
+mod conversation;
+mod delivery;
+mod errors;
+mod events;
+mod filter;
+mod life;
+mod open;
+mod options;
+mod platform;
+mod tabs;
+mod values;
+mod wallet;
+
+pub use client::RawClient;
+pub use events::RawSubscription;
+pub use life::on_panic;
+pub use open::create_client;
+pub use wallet::{generate_inbox_id, sign_with_key};
+
+use wasm_bindgen::prelude::wasm_bindgen;
+
+/// The package's version.
+#[wasm_bindgen]
+#[must_use]
+pub fn version() -> String {
+    env!("CARGO_PKG_VERSION").to_owned()
+}

@@ -2,7 +2,7 @@
 
 use crate::base::{GroupId, MessageId, ThreadId};
 use crate::client::{Client, Inner, load};
-use crate::engine::history::HistoryOptions;
+use crate::engine::history::{HistoryOptions, Span};
 use crate::error::Error;
 use crate::store::rows::MessageRow;
 
@@ -27,31 +27,59 @@ impl Client {
 }
 
 impl Inner {
+    /// How many rows there are, read in chunks.
+    pub(super) async fn history_count(
+        &self,
+        thread: ThreadId,
+        options: &HistoryOptions,
+    ) -> Result<u64, Error> {
+        let (now, mut count) = (self.platform.now(), 0);
+        for mut span in options.spans(thread) {
+            loop {
+                let rows = self.chunk(&mut span, options.descending, CHUNK).await?;
+                count += rows.iter().filter(|row| options.admits(row, now)).count() as u64;
+                if rows.len() < CHUNK {
+                    break;
+                }
+            }
+        }
+        Ok(count)
+    }
+
+    /// The next rows of a span.
+    async fn chunk(&self, span: &mut Span, descending: bool, size: usize) -> Result<Vec<MessageRow>, Error> {
+        let read = span.read(descending, u32::try_from(size).unwrap_or(u32::MAX));
+        let answer = self.store.read(vec![read]).await?;
+        let rows = load::rows::<MessageRow>(answer.first().map_or(&[], Vec::as_slice))?;
+        if let Some(last) = rows.last() {
+            span.after(last, descending);
+        }
+        Ok(rows)
+    }
+
     pub(super) async fn history(
         &self,
         thread: ThreadId,
         options: &HistoryOptions,
     ) -> Result<Vec<MessageRow>, Error> {
-        let limit = options.limit.unwrap_or(usize::MAX);
+        let limit = options.limit.filter(|_| options.in_read_order()).unwrap_or(usize::MAX);
         let chunk = limit.clamp(1, CHUNK);
         let now = self.platform.now();
         let mut page = Vec::new();
         for mut span in options.spans(thread) {
             while page.len() < limit {
-                let read = span.read(options.descending, u32::try_from(chunk).unwrap_or(u32::MAX));
-                let answer = self.store.read(vec![read]).await?;
-                let rows = load::rows::<MessageRow>(answer.first().map_or(&[], Vec::as_slice))?;
+                let rows = self.chunk(&mut span, options.descending, chunk).await?;
                 let ended = rows.len() < chunk;
-                if let Some(last) = rows.last() {
-                    span.after(last, options.descending);
-                }
                 page.extend(rows.into_iter().filter(|row| options.admits(row, now)));
                 if ended {
                     break;
                 }
             }
         }
-        page.truncate(limit);
+        if !options.in_read_order() {
+            options.sort(&mut page);
+        }
+        page.truncate(options.limit.unwrap_or(usize::MAX));
         Ok(page)
     }
 }

@@ -54,6 +54,16 @@ impl Logs {
         Ok(log.latest().map_err(invalid)?.map(|state| (log.head(), state.clone())))
     }
 
+    /// The newest state of an inbox as far as its log was read, without reading on.
+    pub async fn kept(&self, inbox: InboxId) -> Result<Option<AssociationState>, Error> {
+        let known = self.known.borrow().get(&inbox).cloned();
+        let log = match known {
+            Some(log) => log,
+            None => self.stored(inbox).await?,
+        };
+        Ok(log.latest().map_err(invalid)?.cloned())
+    }
+
     /// The inbox an account belongs to, checked against the inbox's own log.
     pub async fn inbox_of(&self, identifier: &Identifier) -> Result<Option<InboxId>, Error> {
         let mut claims = self.delivery.lookup(vec![identifier.lookup_key()]).await?;

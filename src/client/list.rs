@@ -60,7 +60,7 @@ impl Client {
 }
 
 impl Inner {
-    async fn group_rows(&self, groups: &[GroupId]) -> Result<Vec<GroupRow>, Error> {
+    pub(super) async fn group_rows(&self, groups: &[GroupId]) -> Result<Vec<GroupRow>, Error> {
         let reads = groups.iter().map(|id| Read::Key(Table::Groups, id.as_bytes().to_vec())).collect();
         let answers = self.store.read(reads).await?;
         let mut rows = Vec::with_capacity(groups.len());
@@ -71,7 +71,7 @@ impl Inner {
     }
 
     /// Adds consent and the newest message to rows, from one snapshot.
-    async fn describe(&self, rows: Vec<GroupRow>) -> Result<Vec<Conversation>, Error> {
+    pub(super) async fn describe(&self, rows: Vec<GroupRow>) -> Result<Vec<Conversation>, Error> {
         let newest = HistoryOptions { descending: true, ..HistoryOptions::default() };
         let mut reads = Vec::with_capacity(rows.len() * 3);
         for row in &rows {

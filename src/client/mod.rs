@@ -5,6 +5,7 @@
 //! reading or writing. Nothing is awaited between reading a cached group and writing it but the
 //! store itself.
 
+mod decide;
 mod driver;
 mod events;
 mod history;
@@ -14,10 +15,13 @@ mod list;
 mod load;
 mod open;
 mod outbox;
+mod overhear;
 mod prepare;
 mod process;
+mod reads;
 mod send;
 mod sync;
+mod sync_some;
 mod verbs;
 mod welcomes;
 
@@ -25,6 +29,9 @@ pub use events::EventSubscription;
 pub use inspect::{GroupInspection, Inspection};
 pub use list::Conversation;
 pub use open::{OpenOptions, Sign};
+pub use overhear::Overheard;
+pub use reads::Member;
+pub use send::SendOptions;
 pub use sync::SyncReport;
 
 use std::cell::{Cell, RefCell};

@@ -30,6 +30,15 @@ pub struct Queue {
     draining: Cell<bool>,
 }
 
+/// How a message is sent.
+#[derive(Clone, Debug, Default)]
+pub struct SendOptions {
+    /// Repeats an earlier call: the same content and key give the same id and no second message.
+    pub key: Option<String>,
+    /// Whether receivers are to be notified; absent: as is usual for the content type.
+    pub push: Option<bool>,
+}
+
 impl Client {
     /// Sends an EncodedContent in a conversation, named by any of its groups.
     ///
@@ -46,9 +55,23 @@ impl Client {
         content: Vec<u8>,
         key: Option<String>,
     ) -> Result<MessageId, Error> {
+        self.send_with(group, content, SendOptions { key, push: None }).await
+    }
+
+    /// Like [`Client::send`], with all its options.
+    ///
+    /// # Errors
+    /// Those of [`Client::send`].
+    pub async fn send_with(
+        &self,
+        group: GroupId,
+        content: Vec<u8>,
+        options: SendOptions,
+    ) -> Result<MessageId, Error> {
         self.0.open()?;
-        let key = key.unwrap_or_else(|| self.0.random_hex());
-        let outbound = send::accept(content, key)?;
+        let key = options.key.unwrap_or_else(|| self.0.random_hex());
+        let mut outbound = send::accept(content, key)?;
+        outbound.push = options.push.unwrap_or(outbound.push);
         let (reply, answer) = oneshot::channel();
         self.0.sends.waiting.borrow_mut().push(Waiting { group, outbound, reply });
         if !self.0.sends.draining.replace(true) {

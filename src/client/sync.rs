@@ -47,7 +47,7 @@ impl Client {
         let mut report = SyncReport::default();
         self.0.run_outboxes(&mut report).await?;
         self.0.sync_welcomes().await?;
-        self.0.sync_groups(&mut report).await?;
+        self.0.sync_groups(&mut report, |_| true).await?;
         // What was read can leave something to publish: a change to rebuild, Welcomes.
         self.0.run_outboxes(&mut report).await?;
         Ok(report)
@@ -152,7 +152,7 @@ impl Inner {
         Ok(rows)
     }
 
-    async fn run_outboxes(self: &Rc<Self>, report: &mut SyncReport) -> Result<(), Error> {
+    pub(super) async fn run_outboxes(self: &Rc<Self>, report: &mut SyncReport) -> Result<(), Error> {
         let answer = self.store.read(vec![Read::prefix(Table::Intents, &[])]).await?;
         let intents = load::rows::<IntentRow>(answer.first().map_or(&[], Vec::as_slice))?;
         let groups: BTreeSet<GroupId> = intents.into_iter().map(|intent| intent.group).collect();
@@ -166,8 +166,14 @@ impl Inner {
         Ok(())
     }
 
-    async fn sync_groups(self: &Rc<Self>, report: &mut SyncReport) -> Result<(), Error> {
-        let groups = self.active_groups().await?;
+    /// Reads every active group that is `wanted` to its end.
+    pub(super) async fn sync_groups(
+        self: &Rc<Self>,
+        report: &mut SyncReport,
+        wanted: impl Fn(GroupId) -> bool,
+    ) -> Result<(), Error> {
+        let mut groups = self.active_groups().await?;
+        groups.retain(|row| wanted(row.id));
         let answer = self.store.read(vec![Read::prefix(Table::Positions, &[0])]).await?;
         let positions: BTreeMap<Topic, SequenceId> =
             load::rows::<PositionRow>(answer.first().map_or(&[], Vec::as_slice))?

@@ -15,6 +15,8 @@ pub enum SortBy {
     SentAt,
     /// The order rows became deliverable here.
     Delivered,
+    /// When rows were first stored here. No index has that order, so the whole thread is read.
+    InsertedAt,
 }
 
 /// What an app asks of a thread.
@@ -86,12 +88,25 @@ impl HistoryOptions {
                 let (index, to) = (Index::ThreadDelivery, after_prefix(&prefix));
                 return vec![Span { index, from: prefix, to }];
             }
-            SortBy::SentAt => vec![self.published(&prefix), unpublished(&prefix)],
+            SortBy::SentAt | SortBy::InsertedAt => vec![self.published(&prefix), unpublished(&prefix)],
         };
         if self.descending {
             spans.reverse();
         }
         spans
+    }
+
+    /// True when a page is the first of what the spans hold, in the order they are read.
+    pub fn in_read_order(&self) -> bool {
+        self.sort_by != SortBy::InsertedAt
+    }
+
+    /// Brings rows that were read whole into the asked order.
+    pub fn sort(&self, rows: &mut [MessageRow]) {
+        rows.sort_by_key(|row| (row.inserted_ns, row.id));
+        if self.descending {
+            rows.reverse();
+        }
     }
 
     fn published(&self, prefix: &[u8]) -> Span {

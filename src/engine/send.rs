@@ -26,12 +26,16 @@ pub struct Outbound {
     pub content_type: ContentTypeView,
     /// Makes the message id with the content and group (SEND-002).
     pub key: String,
+    /// Whether receivers are to be notified.
+    pub push: bool,
 }
 
-/// Reads an app's EncodedContent.
+/// Reads an app's EncodedContent. Whether receivers are to be notified follows from the content
+/// type.
 ///
 /// # Errors
-/// `input.value` when it does not decode, `message.too_large`, `content.reserved_type` (GMOD-035).
+/// `input.value` when it does not decode, `message.too_large`, `message.empty`, `content.reserved_type`
+/// (GMOD-035).
 pub fn accept(bytes: Vec<u8>, key: String) -> Result<Outbound, Error> {
     if bytes.len() > MAX_CONTENT {
         let size = bytes.len();
@@ -50,10 +54,14 @@ pub fn accept(bytes: Vec<u8>, key: String) -> Result<Outbound, Error> {
             "membership-change transcripts are written by the client itself and are never sent",
         ));
     }
+    if content.content_type == EncodedContent::text("").content_type && content.content.is_empty() {
+        return Err(Error::new("message.empty", "there is no text to send"));
+    }
+    let push = content.content_type.pushes_by_default();
     let t = content.content_type;
     let content_type =
         ContentTypeView { authority: t.authority, type_id: t.type_id, major: t.major, minor: t.minor };
-    Ok(Outbound { bytes, content_type, key })
+    Ok(Outbound { bytes, content_type, key, push })
 }
 
 /// Fails with what stands in the way of writing in this group.
@@ -95,8 +103,11 @@ pub fn send(
     let row = own_row(ctx, me, outbound, at);
     let id = row.id;
     unit.changes.insert(&row);
-    let number = ctx.add_intent(Operation::Send { message: id, key: outbound.key.clone() }, unit);
-    if ready(ctx) {
+    // A message encrypted now would overtake those that still wait.
+    let at_once = ready(ctx) && !has_waiting(ctx);
+    let operation = Operation::Send { message: id, key: outbound.key.clone(), push: outbound.push };
+    let number = ctx.add_intent(operation, unit);
+    if at_once {
         encrypt(ctx, me, number, &outbound.bytes, unit)?;
     }
     unit.events.push(Event::Message { row: Box::new(row), consent: thread.state() });
@@ -110,6 +121,13 @@ pub fn ready(ctx: &GroupCtx) -> bool {
     ctx.is_active() && ctx.row.hold.is_none() && !ctx.row.rolled_back && !ctx.commit_wanted()
 }
 
+/// True when a message is stored and not encrypted.
+fn has_waiting(ctx: &GroupCtx) -> bool {
+    ctx.intents.values().any(|intent| {
+        intent.state == IntentState::ToPublish && matches!(intent.operation, Operation::Send { .. })
+    })
+}
+
 /// Encrypts the content of a waiting intent and stores the attempt.
 pub fn encrypt(
     ctx: &mut GroupCtx,
@@ -121,13 +139,14 @@ pub fn encrypt(
     let Some(mut intent) = ctx.intents.get(&number).cloned() else {
         return Err(Error::bug("encrypting for an intent that is gone"));
     };
-    let Operation::Send { key, .. } = &intent.operation else {
+    let Operation::Send { key, push, .. } = &intent.operation else {
         return Err(Error::bug("encrypting for an intent that sends nothing"));
     };
+    let should_push = *push;
     let plaintext = PlaintextV1 { content: content.to_vec(), idempotency_key: key.clone() }.encode();
     let mls = ctx.mls.as_mut().ok_or_else(|| Error::bug("an active group without MLS state"))?;
     let data = mls::message(&mls.scratch, &mut mls.group, &me.keys, &plaintext).map_err(Error::bug)?;
-    let payload = ClientEnvelope::GroupMessage { data, sender_hmac: Vec::new(), should_push: true }.encode();
+    let payload = ClientEnvelope::GroupMessage { data, sender_hmac: Vec::new(), should_push }.encode();
     let hash = sha256(&payload);
     let (group, epoch) = (ctx.row.id, ctx.row.epoch);
     intent.state = IntentState::Published(hash);

@@ -156,11 +156,13 @@ struct Stored {
 
 type Key = (Table, Vec<u8>);
 
+/// An index value and the key of the row it belongs to.
+type Entry = (Vec<u8>, Vec<u8>);
+
 #[derive(Clone, Default)]
 struct Rows {
     stored: BTreeMap<Key, Stored>,
-    /// (index value, key) of every row that has a value.
-    indexes: BTreeMap<(Table, Index), BTreeSet<(Vec<u8>, Vec<u8>)>>,
+    indexes: BTreeMap<(Table, Index), BTreeSet<Entry>>,
 }
 
 impl Rows {

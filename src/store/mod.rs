@@ -205,6 +205,10 @@ pub(crate) fn has_index(table: Table, index: Index) -> Result<(), StoreError> {
     Err(StoreError::Failed(format!("table {} has no index {}", table.name(), index.name())))
 }
 
+/// What [`StoreError::Unavailable`] says where only the lack of a secure context is in the way.
+pub const INSECURE_CONTEXT: &str =
+    "keys can only be kept in a secure context: use HTTPS or localhost, or pass dbEncryptionKey";
+
 /// What can go wrong with a store. Nothing was written, unless it says so.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {

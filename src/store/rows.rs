@@ -472,6 +472,8 @@ pub enum Operation {
         message: MessageId,
         /// The idempotency key its id is made with.
         key: String,
+        /// Whether receivers are to be notified.
+        push: bool,
     },
 }
 

@@ -222,7 +222,7 @@ fn conversation_examples() -> Vec<Example> {
 }
 
 fn working_examples() -> Vec<Example> {
-    let send = || Operation::Send { message: MESSAGE, key: "key".into() };
+    let send = || Operation::Send { message: MESSAGE, key: "key".into(), push: true };
     let group_topic = Topic::Group(GROUP);
     vec![
         example("intent_add", intent(Operation::AddInboxes(vec![BOB]), IntentState::ToPublish)),

@@ -1,0 +1,210 @@
+//! `RawClient`: what is asked of a client as a whole.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use js_sys::Promise;
+use wasm_bindgen::JsValue;
+use wasm_bindgen::prelude::wasm_bindgen;
+
+use super::events;
+use super::filter::Asked;
+use super::life::{Life, promise};
+use super::open::Account;
+use super::options::{Arg, group_id};
+use super::tabs::Tab;
+use super::values;
+use crate::client::Client;
+use crate::error::Error;
+use crate::store::rows::MessageRow;
+
+/// A client. Freed with `close`.
+#[wasm_bindgen]
+pub struct RawClient {
+    handle: Handle,
+}
+
+/// What a call needs: cheap to clone, nothing borrowed.
+#[derive(Clone)]
+pub struct Handle {
+    /// The client.
+    pub client: Client,
+    /// The life it belongs to.
+    pub life: Life,
+    /// Who signs for it.
+    pub account: Rc<Account>,
+    /// Its place among the tabs of its database; none for a database in memory.
+    pub tab: Option<Rc<Tab>>,
+}
+
+impl RawClient {
+    /// Wraps an open client.
+    pub fn new(handle: Handle) -> Self {
+        Self { handle }
+    }
+
+    /// Runs a call in a task of its own.
+    pub(super) fn call(&self, run: impl AsyncFnOnce(Handle) -> Result<JsValue, Error> + 'static) -> Promise {
+        let handle = self.handle.clone();
+        promise(async move {
+            handle.life.check()?;
+            run(handle).await
+        })
+    }
+}
+
+/// Messages of one page as plain objects.
+pub(super) async fn messages(client: &Client, rows: &[MessageRow]) -> Result<Vec<JsValue>, Error> {
+    let threads: BTreeSet<_> = rows.iter().map(|row| row.thread).collect();
+    let winners = events::winners(client, &threads).await?;
+    let listed = |row: &MessageRow| winners.get(&row.thread).copied().unwrap_or(row.group);
+    Ok(rows.iter().map(|row| values::message(row, listed(row))).collect())
+}
+
+#[wasm_bindgen]
+impl RawClient {
+    /// The own inbox.
+    #[wasm_bindgen(getter, js_name = inboxId)]
+    pub fn inbox_id(&self) -> String {
+        self.handle.client.inbox().to_string()
+    }
+
+    /// This installation.
+    #[wasm_bindgen(getter, js_name = installationId)]
+    pub fn installation_id(&self) -> String {
+        self.handle.client.installation().to_string()
+    }
+
+    /// Whether the installation is registered.
+    #[wasm_bindgen(js_name = isRegistered)]
+    pub fn is_registered(&self) -> Promise {
+        self.call(async |handle| Ok(handle.client.is_registered().into()))
+    }
+
+    /// Publishes the identity update and a key package; nothing if that is done.
+    pub fn register(&self) -> Promise {
+        self.call(async |handle| {
+            handle.account.register(&handle.client).await?;
+            Ok(JsValue::UNDEFINED)
+        })
+    }
+
+    /// Ends background work and subscriptions, closes the database; idempotent.
+    pub fn close(&self) -> Promise {
+        self.call(async |handle| {
+            if let Some(tab) = &handle.tab {
+                tab.leave();
+            }
+            handle.client.close().await;
+            Ok(JsValue::UNDEFINED)
+        })
+    }
+
+    /// The inbox of each identifier, in order.
+    #[wasm_bindgen(js_name = findInboxes)]
+    pub fn find_inboxes(&self, identifiers: JsValue) -> Promise {
+        self.call(async |handle| {
+            let accounts = Arg::new(identifiers, "identifiers").list(Arg::identifier)?;
+            let mut found = Vec::with_capacity(accounts.len());
+            for account in &accounts {
+                let inbox = handle.client.inbox_of(account).await?;
+                found.push(values::maybe(inbox.map(|id| id.to_string().into())));
+            }
+            Ok(values::list(found))
+        })
+    }
+
+    /// Whether each identifier has an inbox with an installation to write to, in order.
+    #[wasm_bindgen(js_name = canMessage)]
+    pub fn can_message(&self, identifiers: JsValue) -> Promise {
+        self.call(async |handle| {
+            let accounts = Arg::new(identifiers, "identifiers").list(Arg::identifier)?;
+            let mut reachable = Vec::with_capacity(accounts.len());
+            for account in &accounts {
+                let state = match handle.client.inbox_of(account).await? {
+                    Some(inbox) => handle.client.inbox_state(inbox).await?,
+                    None => None,
+                };
+                reachable.push(state.is_some_and(|state| !state.installations().is_empty()).into());
+            }
+            Ok(values::list(reachable))
+        })
+    }
+
+    /// Conversations, newest first.
+    pub fn list(&self, options: JsValue) -> Promise {
+        self.call(async |handle| {
+            let Some(options) = Arg::new(options, "options").list_options()? else {
+                return Ok(values::list([]));
+            };
+            let found = handle.client.list(&options).await?;
+            Ok(values::list(found.iter().map(values::conversation)))
+        })
+    }
+
+    /// One message; undefined for an id that is not stored.
+    pub fn message(&self, id: JsValue) -> Promise {
+        self.call(async |handle| {
+            let row = handle.client.message(Arg::new(id, "messageId").id()?).await?;
+            Ok(values::maybe(messages(&handle.client, row.as_slice()).await?.pop()))
+        })
+    }
+
+    /// Fetches and handles Welcomes: new conversations.
+    pub fn sync(&self) -> Promise {
+        self.call(async |handle| {
+            handle.client.sync_new().await?;
+            Ok(JsValue::UNDEFINED)
+        })
+    }
+
+    /// `sync`, then every conversation in one of the states.
+    #[wasm_bindgen(js_name = syncAll)]
+    pub fn sync_all(&self, states: JsValue) -> Promise {
+        self.call(async |handle| {
+            let states = Arg::new(states, "consentStates").optional().map(Arg::consent_states).transpose()?;
+            handle.client.sync_by_consent(states.as_deref()).await?;
+            Ok(JsValue::UNDEFINED)
+        })
+    }
+
+    /// The consent about an entity.
+    pub fn consent(&self, kind: JsValue, entity: JsValue) -> Promise {
+        self.call(async |handle| {
+            let entity = Arg::entity(Arg::new(kind, "entityType"), Arg::new(entity, "entity"))?;
+            Ok(values::consent_state(handle.client.consent(entity).await?).into())
+        })
+    }
+
+    /// Sets consent: one act, one time, one event.
+    #[wasm_bindgen(js_name = setConsent)]
+    pub fn set_consent(&self, records: JsValue) -> Promise {
+        self.call(async |handle| {
+            let records = Arg::new(records, "records").list(|record| {
+                let entity = Arg::entity(record.field("entityType")?, record.field("entity")?)?;
+                Ok((entity, record.field("state")?.consent_state()?))
+            })?;
+            handle.client.set_consents(&records).await?;
+            Ok(JsValue::UNDEFINED)
+        })
+    }
+
+    /// Acts on every group of the set, all with one time.
+    #[wasm_bindgen(js_name = setConversationConsent)]
+    pub fn set_conversation_consent(&self, id: JsValue, state: JsValue) -> Promise {
+        self.call(async |handle| {
+            let state = Arg::new(state, "state").consent_state()?;
+            handle.client.set_conversation_consent(group_id(id)?, state).await?;
+            Ok(JsValue::UNDEFINED)
+        })
+    }
+
+    /// Resolves when subscribed: everything that happens afterwards is reported.
+    pub fn subscribe(&self, filter: JsValue, listener: JsValue) -> Promise {
+        self.call(async |handle| {
+            let asked = Asked::read(&Arg::new(filter, "filter"))?;
+            let listener = Arg::new(listener, "listener").function()?;
+            Ok(events::subscribe(handle.client, asked, listener).await?.into())
+        })
+    }
+}

@@ -1,0 +1,142 @@
+//! Subscriptions: what was committed, told from a task of its own.
+//!
+//! A commit's events go into a queue; a task takes them out, reads what a listener needs to know
+//! and calls it. So a listener never runs while a call is on the stack, and never holds up a commit.
+//! The task takes out all there is at each turn; what an app is too slow for waits on the
+//! TypeScript side, where it is bounded and a lag is reported.
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use futures::StreamExt;
+use futures::channel::mpsc::{self, UnboundedReceiver};
+use js_sys::Function;
+use wasm_bindgen::JsValue;
+use wasm_bindgen::prelude::wasm_bindgen;
+
+use super::filter::{Asked, News, Picker};
+use super::life;
+use super::values::{self, Fields};
+use crate::base::{GroupId, ThreadId};
+use crate::client::{Client, EventSubscription};
+use crate::error::Error;
+
+/// News told between two reads of the store.
+const TOGETHER: usize = 64;
+
+/// A subscription.
+#[wasm_bindgen]
+pub struct RawSubscription {
+    ended: Rc<Cell<bool>>,
+    events: Cell<Option<EventSubscription>>,
+}
+
+#[wasm_bindgen]
+impl RawSubscription {
+    /// Reports nothing more; ending twice is fine.
+    pub fn end(&self) {
+        self.ended.set(true);
+        drop(self.events.take());
+    }
+}
+
+/// Subscribes; everything committed afterwards is reported.
+///
+/// # Errors
+/// `conversation.not_found` when the filter names a conversation that is not stored.
+pub async fn subscribe(client: Client, asked: Asked, listener: Function) -> Result<RawSubscription, Error> {
+    let named = match &asked {
+        Asked::Messages { conversation, .. } => *conversation,
+        _ => None,
+    };
+    let thread = match named {
+        Some(group) => Some(client.thread(group).await?),
+        None => None,
+    };
+    if client.is_closed() {
+        return Err(Error::new("client.closed", "the client was closed; create it again"));
+    }
+    let picker = Picker::new(asked, thread);
+    let ended = Rc::new(Cell::new(false));
+    let (sender, news) = mpsc::unbounded();
+    let events = client.subscribe_commits(move |events| {
+        for one in picker.pick(events) {
+            // The other end is gone once a read failed: the client is closed.
+            let _ = sender.unbounded_send(one);
+        }
+    });
+    life::spawn(tell(client, news, ended.clone(), listener));
+    Ok(RawSubscription { ended, events: Cell::new(Some(events)) })
+}
+
+async fn tell(client: Client, mut news: UnboundedReceiver<News>, ended: Rc<Cell<bool>>, listener: Function) {
+    let call = |event: JsValue| {
+        if !ended.get()
+            && let Err(thrown) = listener.call1(&JsValue::UNDEFINED, &event)
+        {
+            // A listener's own mistake: said, and nothing else stops.
+            web_sys::console::error_1(&thrown);
+        }
+    };
+    while let Some(first) = news.next().await {
+        let mut batch = vec![first];
+        while batch.len() < TOGETHER
+            && let Ok(more) = news.try_recv()
+        {
+            batch.push(more);
+        }
+        if ended.get() {
+            return;
+        }
+        // A client closed meanwhile can read nothing more: what is left of the queue is dropped.
+        match read(&client, batch).await {
+            Ok(events) => events.into_iter().for_each(call),
+            Err(_) if client.is_closed() => return,
+            Err(error) => web_sys::console::error_1(&super::errors::to_js(&error)),
+        }
+    }
+}
+
+async fn read(client: &Client, batch: Vec<News>) -> Result<Vec<JsValue>, Error> {
+    let threads: BTreeSet<ThreadId> = batch
+        .iter()
+        .filter_map(|news| match news {
+            News::Message(row) => Some(row.thread),
+            _ => None,
+        })
+        .collect();
+    let winners = winners(client, &threads).await?;
+    let mut events = Vec::with_capacity(batch.len());
+    for news in batch {
+        match news {
+            News::Message(row) => {
+                let listed = winners.get(&row.thread).copied().unwrap_or(row.group);
+                let message = values::message(&row, listed);
+                events.push(Fields::new().text("type", "message").value("message", &message).done());
+            }
+            News::Conversation(group) => {
+                let Some(found) = client.conversation(group).await? else { continue };
+                let view = values::conversation(&found);
+                events.push(Fields::new().text("type", "conversation").value("conversation", &view).done());
+            }
+            News::Consent(records) => {
+                let records = records.into_iter().map(|(entity, state)| values::consent(entity, state));
+                let records = values::list(records);
+                events.push(Fields::new().text("type", "consent").value("records", &records).done());
+            }
+        }
+    }
+    Ok(events)
+}
+
+/// The ids threads are listed under.
+pub async fn winners(
+    client: &Client,
+    threads: &BTreeSet<ThreadId>,
+) -> Result<BTreeMap<ThreadId, GroupId>, Error> {
+    if threads.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    client.winners(threads).await
+}

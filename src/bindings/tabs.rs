@@ -1,0 +1,219 @@
+//! Several tabs on one database: one of them reads in the background, all hear what any committed.
+//!
+//! Who reads is settled by a Web Lock, held while a client lives and free again when it is closed
+//! or its page is gone; the next in line takes over. Without Web Locks every tab reads for itself:
+//! the database's revisions keep that right, it only costs work. Commits are told over a
+//! BroadcastChannel; without one a tab sees what others did when it reads.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use js_sys::{Array, Function, Object, Promise, Reflect};
+use wasm_bindgen::closure::Closure;
+use wasm_bindgen::prelude::wasm_bindgen;
+use wasm_bindgen::{JsCast, JsValue};
+use wasm_bindgen_futures::JsFuture;
+
+use super::life::{self, Life};
+use super::options::Arg;
+use super::values::{Fields, consent_state, list};
+use crate::client::{Client, EventSubscription, Overheard};
+use crate::consent::Entity;
+use crate::error::Error;
+
+#[wasm_bindgen]
+extern "C" {
+    type BroadcastChannel;
+    #[wasm_bindgen(constructor, catch)]
+    fn new(name: &str) -> Result<BroadcastChannel, JsValue>;
+    #[wasm_bindgen(method, catch, js_name = postMessage)]
+    fn post_message(this: &BroadcastChannel, message: &JsValue) -> Result<(), JsValue>;
+    #[wasm_bindgen(method, setter)]
+    fn set_onmessage(this: &BroadcastChannel, listener: &JsValue);
+    #[wasm_bindgen(method)]
+    fn close(this: &BroadcastChannel);
+}
+
+/// A client's place among the tabs of its database.
+pub struct Tab {
+    /// Gives the lock back, or stops waiting for it.
+    release: Function,
+    left: Rc<Cell<bool>>,
+    channel: Option<Rc<BroadcastChannel>>,
+    telling: Cell<Option<EventSubscription>>,
+}
+
+impl Tab {
+    /// Joins the tabs of a database, and reads in the background as soon as no other does.
+    pub fn join(client: &Client, database: &str) -> Rc<Self> {
+        let left = Rc::new(Cell::new(false));
+        let release = lead(client, &format!("dovetail-reads-{database}"), left.clone());
+        let (channel, telling) = match BroadcastChannel::new(&format!("dovetail-commits-{database}")) {
+            Ok(channel) => {
+                let channel = Rc::new(channel);
+                let telling = relay(client, &channel);
+                (Some(channel), Some(telling))
+            }
+            Err(_) => (None, None),
+        };
+        Rc::new(Self { release, left, channel, telling: Cell::new(telling) })
+    }
+
+    /// Leaves: another may read, nothing is told or heard any more. Leaving twice is fine.
+    pub fn leave(&self) {
+        if self.left.replace(true) {
+            return;
+        }
+        drop(self.telling.take());
+        if let Some(channel) = &self.channel {
+            channel.close();
+        }
+        life::forget_crash(&self.release);
+        // It resolves a promise and aborts a request: neither throws.
+        let _ = self.release.call0(&JsValue::UNDEFINED);
+    }
+}
+
+impl Drop for Tab {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+/// Waits for the lock, then reads in the background; the function ends either.
+fn lead(client: &Client, name: &str, left: Rc<Cell<bool>>) -> Function {
+    let (mut resolve, held) = (None, Promise::new(&mut |_, _| {}));
+    let held = Promise::new(&mut |resolver, _| resolve = Some(resolver)).dyn_into().unwrap_or(held);
+    let start = {
+        let (client, life) = (client.clone(), Life::now());
+        move || {
+            if !left.get() && life.check().is_ok() {
+                client.go_live();
+            }
+        }
+    };
+    let (abort, signal) = abort_controller();
+    let requested = {
+        let (start, held) = (start.clone(), held);
+        request(name, &signal, move || {
+            start();
+            held
+        })
+    };
+    life::spawn(async move {
+        let waited = match requested {
+            Some(request) => JsFuture::from(request).await.is_ok(),
+            None => false,
+        };
+        // No locks here, or none for this page: everyone reads. After `leave` it does nothing.
+        if !waited {
+            start();
+        }
+    });
+    let release = Closure::once_into_js(move || {
+        for function in [resolve, abort].into_iter().flatten() {
+            // A resolver and a bound `abort` do not throw.
+            let _ = function.call0(&JsValue::UNDEFINED);
+        }
+    });
+    let release: Function = release.unchecked_into();
+    life::at_crash(&release);
+    release
+}
+
+/// A function that aborts, and the signal it sets; none where there is no AbortController.
+fn abort_controller() -> (Option<Function>, JsValue) {
+    let make = || -> Result<(Function, JsValue), JsValue> {
+        let class: Function = Reflect::get(&js_sys::global(), &"AbortController".into())?.dyn_into()?;
+        let controller = Reflect::construct(&class, &Array::new())?;
+        let abort: Function = Reflect::get(&controller, &"abort".into())?.dyn_into()?;
+        Ok((abort.bind0(&controller), Reflect::get(&controller, &"signal".into())?))
+    };
+    match make() {
+        Ok((abort, signal)) => (Some(abort), signal),
+        Err(_) => (None, JsValue::UNDEFINED),
+    }
+}
+
+/// Asks for a lock; `hold` is called with it and says how long it is held.
+fn request(name: &str, signal: &JsValue, hold: impl FnOnce() -> Promise + 'static) -> Option<Promise> {
+    let navigator = Reflect::get(&js_sys::global(), &"navigator".into()).ok()?;
+    let locks = Reflect::get(&navigator, &"locks".into()).ok().filter(JsValue::is_object)?;
+    let ask: Function = Reflect::get(&locks, &"request".into()).ok()?.dyn_into().ok()?;
+    let options = Object::new();
+    if !signal.is_undefined() {
+        Reflect::set(&options, &"signal".into(), signal).ok()?;
+    }
+    let hold = Closure::once_into_js(hold);
+    ask.call3(&locks, &name.into(), &options, &hold).ok()?.dyn_into().ok()
+}
+
+/// Tells the others what is committed here, and listeners here what is committed there.
+fn relay(client: &Client, channel: &Rc<BroadcastChannel>) -> EventSubscription {
+    // What was heard is told by the same hub, and is not told on.
+    let hearing = Rc::new(Cell::new(false));
+    let life = Life::now();
+    let heard = {
+        let (client, hearing) = (client.clone(), hearing.clone());
+        move |message: JsValue| {
+            if life.check().is_err() {
+                return;
+            }
+            let (client, hearing) = (client.clone(), hearing.clone());
+            let Ok(told) = Arg::new(message, "event").field("data").and_then(read) else { return };
+            life::spawn(async move {
+                // What cannot be read now is read when it is asked for.
+                let _ = client.overhear(&told, &hearing).await;
+            });
+        }
+    };
+    channel.set_onmessage(&Closure::<dyn Fn(JsValue)>::new(heard).into_js_value());
+    let channel = channel.clone();
+    client.subscribe_commits(move |events| {
+        if hearing.get() {
+            return;
+        }
+        let told: Vec<JsValue> = events.iter().filter_map(Overheard::of).map(tell).collect();
+        if !told.is_empty() {
+            // A closed channel: the client is being closed too.
+            let _ = channel.post_message(&list(told));
+        }
+    })
+}
+
+fn tell(told: Overheard) -> JsValue {
+    match told {
+        Overheard::Conversation(group, state, duplicate) => Fields::new()
+            .id("group", group)
+            .number("state", consent_state(state))
+            .flag("duplicate", duplicate),
+        Overheard::GroupChanged(group) => Fields::new().id("group", group),
+        Overheard::Message(id, state) => {
+            Fields::new().id("message", id).number("state", consent_state(state))
+        }
+        Overheard::Consent(Entity::Conversation(id), state) => {
+            Fields::new().number("entityType", 0).id("entity", id).number("state", consent_state(state))
+        }
+        Overheard::Consent(Entity::Inbox(id), state) => {
+            Fields::new().number("entityType", 1).id("entity", id).number("state", consent_state(state))
+        }
+    }
+    .done()
+}
+
+fn read(told: Arg) -> Result<Vec<Overheard>, Error> {
+    told.list(|one| {
+        let state = |one: &Arg| one.field("state")?.consent_state();
+        if let Some(id) = one.may("message", Arg::id)? {
+            return Ok(Overheard::Message(id, state(&one)?));
+        }
+        match (one.may("group", Arg::id)?, one.may("duplicate", Arg::flag)?) {
+            (Some(group), Some(duplicate)) => Ok(Overheard::Conversation(group, state(&one)?, duplicate)),
+            (Some(group), None) => Ok(Overheard::GroupChanged(group)),
+            (None, _) => {
+                let entity = Arg::entity(one.field("entityType")?, one.field("entity")?)?;
+                Ok(Overheard::Consent(entity, state(&one)?))
+            }
+        }
+    })
+}

@@ -1,0 +1,102 @@
+//! Further reads an app asks for: counts, the newest message, members, names of conversations.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::base::{GroupId, InboxId, InstallationId, ThreadId};
+use crate::client::{Client, Conversation, load};
+use crate::consent::{Entity, State, state_of};
+use crate::engine::history::HistoryOptions;
+use crate::error::Error;
+use crate::identity::Identifier;
+use crate::store::rows::{ConsentRow, GroupRow, MessageRow, ThreadRow};
+use crate::store::{Read, Table};
+
+/// A member as an app reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// The inbox.
+    pub inbox: InboxId,
+    /// Its accounts, as far as its identity log was read here.
+    pub accounts: Vec<Identifier>,
+    /// Its installations in the group.
+    pub installations: Vec<InstallationId>,
+    /// In ADMIN_LIST.
+    pub admin: bool,
+    /// In SUPER_ADMIN_LIST.
+    pub super_admin: bool,
+    /// Consent about the inbox.
+    pub consent: State,
+}
+
+impl Client {
+    /// True once [`Client::close`] or [`Client::abandon`] was called.
+    pub fn is_closed(&self) -> bool {
+        self.0.closed.get()
+    }
+
+    /// How many messages a page without limit would have.
+    pub async fn count_messages(&self, group: GroupId, options: &HistoryOptions) -> Result<u64, Error> {
+        self.0.open()?;
+        let thread = self.0.thread_of(group).await?;
+        self.0.history_count(thread, options).await
+    }
+
+    /// The newest message of a conversation.
+    pub async fn last_message(&self, group: GroupId) -> Result<Option<MessageRow>, Error> {
+        let options = HistoryOptions { descending: true, limit: Some(1), ..HistoryOptions::default() };
+        Ok(self.messages(group, &options).await?.pop())
+    }
+
+    /// The thread of a conversation, named by any of its groups.
+    pub async fn thread(&self, group: GroupId) -> Result<ThreadId, Error> {
+        self.0.open()?;
+        self.0.thread_of(group).await
+    }
+
+    /// The groups that conversations are listed as; a thread that is not listed is left out.
+    pub async fn winners(&self, threads: &BTreeSet<ThreadId>) -> Result<BTreeMap<ThreadId, GroupId>, Error> {
+        self.0.open()?;
+        let reads = threads.iter().map(|thread| Read::Key(Table::Threads, thread.to_key())).collect();
+        let mut winners = BTreeMap::new();
+        for found in self.0.store.read(reads).await? {
+            winners.extend(load::rows::<ThreadRow>(&found)?.into_iter().map(|row| (row.id, row.winner)));
+        }
+        Ok(winners)
+    }
+
+    /// Groups, each described as itself (DMS-017).
+    pub async fn describe_groups(&self, groups: &[GroupId]) -> Result<Vec<Conversation>, Error> {
+        self.0.open()?;
+        let rows = self.0.group_rows(groups).await?;
+        self.0.describe(rows).await
+    }
+
+    /// The members of the group a conversation is listed as, without asking the delivery service.
+    pub async fn members(&self, group: GroupId) -> Result<Vec<Member>, Error> {
+        self.0.open()?;
+        let winner = self.0.winner_of(group).await?;
+        let row = self.0.group_row(winner).await?.ok_or_else(load::not_found)?;
+        let reads =
+            row.members.iter().map(|m| Read::Key(Table::Consent, Entity::Inbox(m.inbox).to_key())).collect();
+        let records = self.0.store.read(reads).await?;
+        let mut members = Vec::with_capacity(row.members.len());
+        for (at, found) in records.iter().enumerate() {
+            let record = load::rows::<ConsentRow>(found)?.pop();
+            members.push(self.member(&row, at, state_of(record.as_ref().map(|row| &row.0))).await?);
+        }
+        Ok(members)
+    }
+
+    async fn member(&self, row: &GroupRow, at: usize, consent: State) -> Result<Member, Error> {
+        let view = row.members.get(at).ok_or_else(|| Error::bug("a member that is not there"))?;
+        let state = self.0.identity.kept(view.inbox).await?;
+        Ok(Member {
+            inbox: view.inbox,
+            accounts: state.map(|state| state.identifiers().into_iter().collect()).unwrap_or_default(),
+            installations: view.installations.clone(),
+            admin: row.settings.admins.contains(&view.inbox),
+            super_admin: row.settings.super_admins.contains(&view.inbox),
+            consent,
+        })
+    }
+}

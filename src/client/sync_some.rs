@@ -1,0 +1,52 @@
+//! Syncs of less than everything: new conversations only, or conversations by consent.
+
+use std::collections::BTreeSet;
+
+use crate::base::GroupId;
+use crate::client::sync::SyncReport;
+use crate::client::{Client, Inner, load};
+use crate::consent::{Filter, State};
+use crate::error::Error;
+use crate::store::rows::ThreadRow;
+use crate::store::{Read, Table};
+
+impl Client {
+    /// Takes in Welcomes: new conversations, read to their end.
+    ///
+    /// # Errors
+    /// `delivery.*`, `store.*`.
+    pub async fn sync_new(&self) -> Result<(), Error> {
+        self.0.open()?;
+        self.0.sync_welcomes().await
+    }
+
+    /// Like [`Client::sync`], and reads only conversations whose consent is one of `states`;
+    /// absent: allowed and unknown, as in a list (CONS-031).
+    ///
+    /// # Errors
+    /// `delivery.*` when the service cannot be reached at all; trouble of single groups is in the
+    /// report.
+    pub async fn sync_by_consent(&self, states: Option<&[State]>) -> Result<SyncReport, Error> {
+        self.0.open()?;
+        let mut report = SyncReport::default();
+        self.0.run_outboxes(&mut report).await?;
+        self.0.sync_welcomes().await?;
+        let wanted = self.0.groups_by_consent(Filter::listing(states)).await?;
+        self.0.sync_groups(&mut report, |group| wanted.contains(&group)).await?;
+        self.0.run_outboxes(&mut report).await?;
+        Ok(report)
+    }
+}
+
+impl Inner {
+    /// Every group of the conversations the filter includes.
+    async fn groups_by_consent(&self, filter: Filter) -> Result<BTreeSet<GroupId>, Error> {
+        let answer = self.store.read(vec![Read::prefix(Table::Threads, &[])]).await?;
+        let threads = load::rows::<ThreadRow>(answer.first().map_or(&[], Vec::as_slice))?;
+        Ok(threads
+            .into_iter()
+            .filter(|thread| filter.includes(thread.consent))
+            .flat_map(|thread| thread.groups.into_iter().map(|entry| entry.group))
+            .collect())
+    }
+}

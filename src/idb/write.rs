@@ -1,0 +1,199 @@
+//! One unit of changes as one transaction.
+//!
+//! Everything is sealed and made into values before the transaction begins. All its requests are
+//! issued in one turn: first the rows whose revisions are checked, then the writes. The browser
+//! answers in that order, so the handler of the last check runs before any write counts, and
+//! either aborts the transaction or commits it.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use js_sys::{Array, Function, Object, Reflect};
+use wasm_bindgen::closure::Closure;
+use wasm_bindgen::{JsCast, JsValue};
+use web_sys::{Event, IdbDatabase, IdbObjectStore, IdbRequest, IdbTransaction, IdbTransactionMode};
+
+use super::errors::{self, Fault};
+use super::seal::{Place, Sealer};
+use super::{schema, values, wait};
+use crate::store::{Changes, Durability, StoreError, Table, Write};
+
+/// A unit ready to be written, as often as needed.
+pub(super) struct Unit {
+    tables: Array,
+    durability: Durability,
+    checks: Vec<(Table, JsValue, u64)>,
+    steps: Vec<Step>,
+}
+
+enum Step {
+    Put { table: Table, key: JsValue, value: JsValue },
+    Add { table: Table, key: JsValue, value: JsValue },
+    Delete { table: Table, keys: JsValue },
+}
+
+impl Unit {
+    /// Seals the rows of `changes`; `None` when there is nothing to do.
+    pub(super) fn prepare(changes: Changes, sealer: &Sealer) -> Result<Option<Self>, StoreError> {
+        let mut tables = Vec::new();
+        let mut checks = Vec::with_capacity(changes.checks.len());
+        for check in changes.checks {
+            tables.push(check.table);
+            checks.push((check.table, values::key(&check.key), check.revision));
+        }
+        let mut steps = Vec::with_capacity(changes.writes.len());
+        for write in changes.writes {
+            if let Some((table, step)) = Step::prepare(write, sealer)? {
+                tables.push(table);
+                steps.push(step);
+            }
+        }
+        if tables.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(Self { tables: schema::names(tables), durability: changes.durability, checks, steps }))
+    }
+
+    /// Writes the unit.
+    pub(super) async fn write(&self, database: &IdbDatabase) -> Result<(), Fault> {
+        let mode =
+            if self.steps.is_empty() { IdbTransactionMode::Readonly } else { IdbTransactionMode::Readwrite };
+        let transaction = begin(database, &self.tables, mode, self.durability)?;
+        let watched = wait::Watched::new(transaction.clone());
+        // Dropping `watched` aborts, should a request throw.
+        let verdict = self.issue(&transaction).map_err(|thrown| errors::in_transaction(&thrown))?;
+        match watched.ended().await {
+            Err(_) if verdict.is_stale() => Err(StoreError::Stale.into()),
+            other => other,
+        }
+    }
+
+    fn issue(&self, transaction: &IdbTransaction) -> Result<Verdict, JsValue> {
+        let mut stores = Stores { transaction, open: BTreeMap::new() };
+        let mut found = Vec::with_capacity(self.checks.len());
+        for (table, key, revision) in &self.checks {
+            found.push((stores.of(*table)?.get(key)?, *revision));
+        }
+        let verdict = Verdict::on_last(found, transaction);
+        for step in &self.steps {
+            match step {
+                Step::Put { table, key, value } => stores.of(*table)?.put_with_key(value, key)?,
+                Step::Add { table, key, value } => stores.of(*table)?.add_with_key(value, key)?,
+                Step::Delete { table, keys } => stores.of(*table)?.delete(keys)?,
+            };
+        }
+        if self.checks.is_empty() {
+            commit(transaction);
+        }
+        Ok(verdict)
+    }
+}
+
+impl Step {
+    fn prepare(write: Write, sealer: &Sealer) -> Result<Option<(Table, Self)>, StoreError> {
+        let failed = |thrown: JsValue| StoreError::Failed(errors::describe(&thrown));
+        Ok(match write {
+            Write::Put { table, key, revision, index, body, insert } => {
+                let sealed = sealer.seal(Place { table, key: &key, revision }, &body)?;
+                let value = values::value(revision, table.indexes(), &index, &sealed).map_err(failed)?;
+                let key = values::key(&key);
+                let step =
+                    if insert { Self::Add { table, key, value } } else { Self::Put { table, key, value } };
+                Some((table, step))
+            }
+            Write::Delete { table, key } => Some((table, Self::Delete { table, keys: values::key(&key) })),
+            Write::DeleteRange { from, to, .. } if from >= to => None,
+            Write::DeleteRange { table, from, to } => {
+                let keys = values::range(Some(&from), Some(&to)).map_err(failed)?;
+                Some((table, Self::Delete { table, keys }))
+            }
+        })
+    }
+}
+
+/// Begins a transaction over the named stores.
+pub(super) fn begin(
+    database: &IdbDatabase,
+    names: &Array,
+    mode: IdbTransactionMode,
+    durability: Durability,
+) -> Result<IdbTransaction, Fault> {
+    let options = Object::new();
+    let durability = match durability {
+        Durability::Relaxed => "relaxed",
+        Durability::Strict => "strict",
+    };
+    let mode = if mode == IdbTransactionMode::Readwrite { "readwrite" } else { "readonly" };
+    values::set(&options, "durability", &JsValue::from_str(durability))
+        .and_then(|()| Reflect::get(database, &JsValue::from_str("transaction")))
+        .and_then(|method| {
+            // `web-sys` has the options only behind a flag of the whole build.
+            method.unchecked_into::<Function>().call3(database, names, &JsValue::from_str(mode), &options)
+        })
+        .map(JsCast::unchecked_into)
+        .map_err(|thrown| errors::in_transaction(&thrown))
+}
+
+/// Commits without waiting for the browser to find that nothing more is asked.
+#[expect(deprecated, reason = "only web-sys calls it so; the standard does not")]
+fn commit(transaction: &IdbTransaction) {
+    // A browser without it, or one that is aborting already, does the right thing by itself.
+    let _ = transaction.commit();
+}
+
+/// Object stores of a transaction, each looked up once.
+struct Stores<'a> {
+    transaction: &'a IdbTransaction,
+    open: BTreeMap<Table, IdbObjectStore>,
+}
+
+impl Stores<'_> {
+    fn of(&mut self, table: Table) -> Result<&IdbObjectStore, JsValue> {
+        use std::collections::btree_map::Entry;
+        Ok(match self.open.entry(table) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert(self.transaction.object_store(table.name())?),
+        })
+    }
+}
+
+/// Compares the revisions when the last of them has been read.
+struct Verdict {
+    stale: Rc<Cell<bool>>,
+    last: Option<(IdbRequest, Closure<dyn FnMut(Event)>)>,
+}
+
+impl Verdict {
+    fn on_last(found: Vec<(IdbRequest, u64)>, transaction: &IdbTransaction) -> Self {
+        let stale = Rc::new(Cell::new(false));
+        let Some((last, _)) = found.last() else { return Self { stale, last: None } };
+        let (last, seen, transaction) = (last.clone(), stale.clone(), transaction.clone());
+        let handler = Closure::<dyn FnMut(Event)>::new(move |_| {
+            let holds = |(request, expected): &(IdbRequest, u64)| {
+                request.result().is_ok_and(|value| values::revision(&value) == *expected)
+            };
+            if found.iter().all(holds) {
+                commit(&transaction);
+            } else {
+                seen.set(true);
+                // Only an ended transaction refuses.
+                let _ = transaction.abort();
+            }
+        });
+        last.set_onsuccess(Some(handler.as_ref().unchecked_ref()));
+        Self { stale, last: Some((last, handler)) }
+    }
+
+    fn is_stale(&self) -> bool {
+        self.stale.get()
+    }
+}
+
+impl Drop for Verdict {
+    fn drop(&mut self) {
+        if let Some((last, _)) = &self.last {
+            last.set_onsuccess(None);
+        }
+    }
+}
