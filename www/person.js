@@ -2,7 +2,7 @@
 //
 // State changes only in `refresh`, which reads everything anew; streams say when. There is no polling.
 
-import { BrowserDelivery, Client, ConsentState, ContentType } from "/dist/index.js";
+import { BrowserDelivery, Client, ConsentState, ContentType, DeliveryStatus, GroupMessageKind } from "/dist/index.js";
 import { signerOf, tab } from "./wallet.js";
 
 export const LOG_NAME = "dovetail-demo";
@@ -81,7 +81,7 @@ export class Person extends EventTarget {
     this.delivery.offline = !online;
     tab.write(`offline.${this.key}`, online ? undefined : "yes");
     this.#changed();
-    if (online) await this.#sync(this.client.conversations);
+    if (online) await this.#sync(() => this.client.conversations.syncAll(EVERY_STATE));
     await this.refresh();
   }
 
@@ -105,13 +105,19 @@ export class Person extends EventTarget {
 
   /** Sends in the open conversation; the first message of a draft makes it. */
   async send(text) {
-    const handle = this.#handle ?? (await this.client.conversations.createDm(this.current.peer));
-    await this.#sendIn(handle, text);
+    const { peer } = this.current;
+    const handle = this.#handle ?? (await this.client.conversations.createDm(peer));
+    await handle.sendText(text);
+    // Unless something else was opened meanwhile.
+    if (this.current?.peer === peer) this.#setCurrent({ id: handle.id });
+    await this.refresh();
   }
 
   /** Sends to an inbox and opens the conversation. */
   async sendTo(peer, text) {
-    await this.#sendIn(await this.client.conversations.createDm(peer), text);
+    const handle = await this.client.conversations.createDm(peer);
+    await handle.sendText(text);
+    await this.show(handle.id);
   }
 
   async decide(state) {
@@ -180,15 +186,6 @@ export class Person extends EventTarget {
     });
   }
 
-  async #sendIn(handle, text) {
-    await handle.sendText(text);
-    this.#setCurrent({ id: handle.id });
-    await this.refresh();
-    // Durable here already; this waits until it has its place in the log.
-    await this.#sync(handle);
-    await this.refresh();
-  }
-
   #setCurrent(current) {
     this.current = current;
     this.#handle = undefined;
@@ -197,10 +194,10 @@ export class Person extends EventTarget {
   }
 
   /** Being offline is a state that shows, not an error to report. */
-  async #sync(of) {
+  async #sync(run) {
     if (!this.online) return;
     try {
-      await (of === this.client.conversations ? of.syncAll(EVERY_STATE) : of.sync());
+      await run();
     } catch (error) {
       if (error.code !== "delivery.unavailable") throw error;
     }
@@ -208,15 +205,23 @@ export class Person extends EventTarget {
 
   async #follow(stream, onValue) {
     for await (const value of stream) {
-      onValue?.(value);
-      this.refresh().catch((error) => this.dispatchEvent(new CustomEvent("trouble", { detail: error })));
+      const shown = Promise.all([onValue?.(value), this.refresh()]);
+      shown.catch((error) => this.dispatchEvent(new CustomEvent("trouble", { detail: error })));
     }
   }
 
-  #arrived(message) {
-    if (message.senderInboxId === this.inboxId) return;
+  async #arrived(message) {
+    if (message.deliveryStatus === DeliveryStatus.Unpublished) return this.#settle(message);
+    if (message.senderInboxId === this.inboxId || message.kind === GroupMessageKind.MembershipChange) return;
     if (message.conversationId !== this.current?.id) this.unread.add(message.conversationId);
     this.dispatchEvent(new CustomEvent("arrival", { detail: message }));
+  }
+
+  /** An own message is told of once, when it is durable here: this waits until it has its place in the log. */
+  async #settle(message) {
+    const handle = await this.client.conversations.getConversationById(message.conversationId);
+    await this.#sync(() => handle.sync());
+    await this.refresh();
   }
 
   #changed() {

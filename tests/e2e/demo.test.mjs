@@ -125,22 +125,21 @@ async function checkStitched(page, expected) {
 
 const widerThanWindow = (page) => page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
 
+/** How many envelopes the log of the demo holds. */
 const envelopes = (page) =>
-  page.evaluate(
-    (name) =>
+  page.evaluate(async (name) => {
+    const done = (request) =>
       new Promise((resolve, reject) => {
-        const opening = indexedDB.open(name);
-        opening.onerror = () => reject(opening.error);
-        opening.onsuccess = () => {
-          const counting = opening.result.transaction("envelopes").objectStore("envelopes").count();
-          counting.onsuccess = () => {
-            opening.result.close();
-            resolve(counting.result);
-          };
-        };
-      }),
-    LOG,
-  );
+        request.onsuccess = () => resolve(request.result);
+        request.onerror = () => reject(request.error);
+      });
+    const database = await done(indexedDB.open(name));
+    try {
+      return await done(database.transaction("envelopes").objectStore("envelopes").count());
+    } finally {
+      database.close();
+    }
+  }, LOG);
 
 test("the story by mouse, a reload, and writing on", async () => {
   await inPage(async (page) => {
