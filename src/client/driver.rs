@@ -22,7 +22,6 @@ pub struct Cache {
     pub(super) counters: Option<(CountersRow, u64)>,
     pub(super) groups: BTreeMap<GroupId, GroupCtx>,
     pub(super) threads: BTreeMap<ThreadId, ThreadCtx>,
-    pub(super) globals: Option<Vec<(Vec<u8>, Vec<u8>)>>,
 }
 
 impl Cache {
@@ -51,11 +50,6 @@ impl Step<'_> {
     /// Hands a thread back.
     pub fn keep_thread(&mut self, thread: ThreadCtx) {
         self.threads.push(thread);
-    }
-
-    /// Loads the key packages again after this step.
-    pub fn forget_globals(&mut self) {
-        self.cache.globals = None;
     }
 
     /// The group this step hands back, when it is one.
@@ -111,6 +105,8 @@ impl Inner {
             for group in &mut step.groups {
                 group.flush(&mut step.unit)?;
             }
+            // Closed while it was deciding: nothing more is written.
+            self.open()?;
             match self.commit(step).await {
                 Ok(events) => {
                     drop(cache);

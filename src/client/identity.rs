@@ -82,10 +82,14 @@ impl Logs {
             Some(log) => log,
             None => self.stored(inbox).await?,
         };
-        while through.is_none_or(|through| log.head() < through) {
+        let wanted = through.unwrap_or(SequenceId(1));
+        while through.is_none() || log.head() < wanted {
             if self.fetch(&mut log).await? < PAGE as usize {
                 break;
             }
+        }
+        if log.head() < wanted {
+            self.confirm_end(&log).await?;
         }
         let mut all = self.known.borrow_mut();
         // Another call may have read further meanwhile.
@@ -93,6 +97,19 @@ impl Logs {
             all.insert(inbox, log.clone());
         }
         Ok(log)
+    }
+
+    /// That a log ends is final for what is decided from it (GMOD-014, `dm.unknown_inbox`), so a
+    /// short answer alone does not say it.
+    async fn confirm_end(&self, log: &Log) -> Result<(), Error> {
+        let answer = self.delivery.newest(vec![Topic::Identity(log.inbox())]).await?;
+        match answer.first() {
+            Some(Some(newest)) if newest.sequence_id > log.head() => Err(Error::new(
+                "delivery.unavailable",
+                "the delivery service did not answer in full; it is tried again when you sync",
+            )),
+            _ => Ok(()),
+        }
     }
 
     async fn stored(&self, inbox: InboxId) -> Result<Log, Error> {

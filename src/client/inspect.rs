@@ -48,6 +48,7 @@ impl Client {
 
     async fn inspect_group(&self, group: GroupId) -> Result<GroupInspection, Error> {
         let consent = self.0.consent_of(Entity::Conversation(group)).await?;
+        self.0.recheck(group).await?;
         let mut rejected = Vec::new();
         for envelope in self.0.kept_envelopes(Topic::Group(group)).await? {
             if let EnvelopeState::Rejected(code, reason) = envelope.state {

@@ -34,6 +34,18 @@ impl Inner {
         Ok(cache.counters.clone().unwrap_or_default())
     }
 
+    /// Drops a cached group that another tab has changed.
+    pub(super) async fn recheck(&self, group: GroupId) -> Result<(), Error> {
+        let mut cache = self.cache.lock().await;
+        let Some(cached) = cache.groups.get(&group).map(|ctx| ctx.revision) else { return Ok(()) };
+        let answer = self.store.read(vec![Read::Key(Table::Groups, group.as_bytes().to_vec())]).await?;
+        let stored = answer.first().and_then(|records| records.first()).map(|record| record.revision);
+        if stored != Some(cached) {
+            cache.groups.remove(&group);
+        }
+        Ok(())
+    }
+
     /// The row of a group, without its MLS state.
     pub(super) async fn group_row(&self, group: GroupId) -> Result<Option<GroupRow>, StoreError> {
         Ok(row::<GroupRow>(&*self.store, group.as_bytes().to_vec()).await?.map(|(row, _)| row))
@@ -87,18 +99,18 @@ impl Step<'_> {
         }
     }
 
-    /// A scratch with this installation's key packages.
+    /// The same, never from the cache: for an answer that writes nothing which would find out that
+    /// another tab was first.
+    pub async fn fresh_thread(&mut self, thread: ThreadId) -> Result<ThreadCtx, Error> {
+        self.cache.threads.remove(&thread);
+        self.take_thread(thread).await
+    }
+
+    /// A scratch with this installation's key packages. They are seldom needed, and another tab may
+    /// have made one, so they are read each time.
     pub async fn globals(&mut self) -> Result<Scratch, Error> {
-        let rows = match &self.cache.globals {
-            Some(rows) => rows.clone(),
-            None => {
-                let rows = load_globals(&*self.inner.store).await?;
-                self.cache.globals = Some(rows.clone());
-                rows
-            }
-        };
         let mut scratch = Scratch::new();
-        scratch.load_globals(rows);
+        scratch.load_globals(load_globals(&*self.inner.store).await?);
         Ok(scratch)
     }
 }

@@ -141,7 +141,6 @@ impl Inner {
                     step.unit.changes.put(&row);
                 }
                 step.unit.changes.strict();
-                step.forget_globals();
                 Ok(package)
             })
             .await?;

@@ -15,7 +15,7 @@ use crate::engine::publish::{self, Work};
 use crate::engine::state::GroupCtx;
 use crate::engine::{send, threads};
 use crate::error::Error;
-use crate::store::rows::{AttemptRow, GroupState, IntentState, MessageRow, Operation, Outcome};
+use crate::store::rows::{AttemptRow, GroupState, IntentState, MessageRow, Operation};
 
 /// A run ends after so many rounds; what is left goes on with the next sync.
 const ROUNDS: usize = 64;
@@ -60,6 +60,8 @@ impl Inner {
     pub(super) async fn run_outbox(self: &Rc<Self>, group: GroupId) -> Result<(), Error> {
         let lock = self.outboxes.borrow_mut().entry(group).or_insert_with(|| Rc::new(Mutex::new(()))).clone();
         let _only_run = lock.lock().await;
+        // Another tab may have left work behind.
+        self.recheck(group).await?;
         let mut looked = false;
         for _ in 0..ROUNDS {
             self.open()?;
@@ -78,6 +80,7 @@ impl Inner {
                 Work::Build(number) => self.build(group, number).await?,
                 Work::Encrypt(sends) => self.encrypt(group, sends).await?,
                 Work::Welcomes(number) => self.publish_welcomes(group, number).await?,
+                Work::GiveUp(sends, code) => self.give_up(group, sends, code).await?,
             }
         }
         Ok(())
@@ -94,65 +97,101 @@ impl Inner {
     }
 
     async fn publish(self: &Rc<Self>, group: GroupId, attempts: Vec<AttemptRow>) -> Result<(), Error> {
-        let answer = self.delivery.publish(publish::request(&attempts)).await;
-        match answer {
-            Ok(receipts) => {
-                self.fresh.borrow_mut().retain(|hash| !attempts.iter().any(|a| a.hash == *hash));
-                self.step(async |step| {
-                    let Some(mut ctx) = step.take_group(group).await? else { return Ok(()) };
-                    publish::accepted(&mut ctx, &attempts, &receipts);
-                    step.keep_group(ctx);
-                    Ok(())
-                })
-                .await?;
-                self.sync_group(group).await.map(|_| ())
-            }
-            Err(DeliveryError::Refused(reason)) => self.publish_refused(group, attempts, reason).await,
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// A refused batch stored nothing: its messages are tried one by one, so that one that is
-    /// refused for good does not take the others with it.
-    async fn publish_refused(
-        self: &Rc<Self>,
-        group: GroupId,
-        attempts: Vec<AttemptRow>,
-        reason: String,
-    ) -> Result<(), Error> {
-        if let [attempt] = attempts.as_slice() {
-            let refused = attempt.clone();
-            return self.drop_refused(group, refused, &reason).await;
-        }
-        for attempt in attempts {
-            match self.delivery.publish(publish::request(std::slice::from_ref(&attempt))).await {
-                Ok(_) => {}
-                Err(DeliveryError::Refused(reason)) => self.drop_refused(group, attempt, &reason).await?,
-                Err(error) => return Err(error.into()),
-            }
+        match self.hand_out(group, &attempts).await? {
+            Handed::Stored => {}
+            Handed::Refused(reason) => match attempts.as_slice() {
+                [attempt] => return self.drop_refused(group, attempt, &reason).await,
+                // A refused batch stored nothing: its messages are tried one by one, so that one
+                // that is refused for good does not take the others with it.
+                _ => {
+                    for attempt in attempts {
+                        if let Handed::Refused(reason) =
+                            self.hand_out(group, std::slice::from_ref(&attempt)).await?
+                        {
+                            self.drop_refused(group, &attempt, &reason).await?;
+                        }
+                    }
+                }
+            },
         }
         self.sync_group(group).await.map(|_| ())
     }
 
-    async fn drop_refused(&self, group: GroupId, attempt: AttemptRow, reason: &str) -> Result<(), Error> {
+    /// Hands bytes to the service, once.
+    async fn hand_out(&self, group: GroupId, attempts: &[AttemptRow]) -> Result<Handed, Error> {
+        let answer = self.delivery.publish(publish::request(attempts)).await;
+        // From now on they may be stored: before they leave again, the topic is read.
+        self.fresh.borrow_mut().retain(|hash| !attempts.iter().any(|a| a.hash == *hash));
+        let receipts = match answer {
+            Ok(receipts) => receipts,
+            Err(DeliveryError::Refused(reason)) => return Ok(Handed::Refused(reason)),
+            Err(error) => return Err(error.into()),
+        };
         self.step(async |step| {
             let Some(mut ctx) = step.take_group(group).await? else { return Ok(()) };
-            let ids = message_of(&ctx, attempt.intent);
-            let rows = self.message_rows(&ids).await?.into_iter().flatten().collect();
-            publish::refused(&mut ctx, std::slice::from_ref(&attempt), rows, &mut step.unit)?;
-            let (group, thread) = (ctx.row.id, ctx.row.thread());
-            step.unit.events.push(Event::GroupChanged { group, thread });
+            publish::accepted(&mut ctx, attempts, &receipts);
             step.keep_group(ctx);
             Ok(())
         })
         .await?;
-        if attempt.commit {
+        Ok(Handed::Stored)
+    }
+
+    /// Gives up what the service refused, unless an earlier try of the same bytes was stored after
+    /// all and only its answer was lost: then the topic has it.
+    async fn drop_refused(
+        self: &Rc<Self>,
+        group: GroupId,
+        attempt: &AttemptRow,
+        reason: &str,
+    ) -> Result<(), Error> {
+        self.sync_group(group).await?;
+        let refused = self
+            .step(async |step| {
+                let Some(mut ctx) = step.take_group(group).await? else { return Ok(false) };
+                let Some(known) = ctx.attempts.get(&attempt.hash).cloned() else {
+                    step.keep_group(ctx);
+                    return Ok(false);
+                };
+                let mut thread = step.take_thread(ctx.row.thread()).await?;
+                let ids = message_of(&ctx, known.intent);
+                let rows = self.message_rows(&ids).await?.into_iter().flatten().collect();
+                publish::refused(&mut ctx, &known, rows, &mut step.unit)?;
+                let failed = ctx.row.state != GroupState::Active;
+                if failed {
+                    threads::refresh(&mut thread, &ctx.row, &mut step.unit);
+                }
+                let (group, thread_id) = (ctx.row.id, thread.id);
+                step.unit.events.push(Event::GroupChanged { group, thread: thread_id });
+                step.keep_group(ctx);
+                step.keep_thread(thread);
+                Ok(known.commit && !failed)
+            })
+            .await?;
+        if refused {
             return Err(Error::new(
                 "delivery.refused",
                 format!("the delivery service refused the change ({reason})"),
             ));
         }
         Ok(())
+    }
+
+    /// Marks messages that can never leave as failed.
+    async fn give_up(&self, group: GroupId, sends: Vec<(u64, MessageId)>, code: String) -> Result<(), Error> {
+        self.step(async |step| {
+            let Some(mut ctx) = step.take_group(group).await? else { return Ok(()) };
+            let ids: Vec<_> = sends.iter().map(|(_, id)| *id).collect();
+            let rows = self.message_rows(&ids).await?;
+            for ((number, _), row) in sends.iter().zip(rows) {
+                if ctx.intents.contains_key(number) {
+                    publish::give_up_message(&mut ctx, *number, row, &code, &mut step.unit);
+                }
+            }
+            step.keep_group(ctx);
+            Ok(())
+        })
+        .await
     }
 
     async fn reopen_outdated(&self, group: GroupId) -> Result<(), Error> {
@@ -239,6 +278,10 @@ impl Inner {
     async fn fail_group(&self, group: GroupId, code: &'static str) -> Result<(), Error> {
         self.step(async |step| {
             let Some(mut ctx) = step.take_group(group).await? else { return Ok(()) };
+            if ctx.row.state != GroupState::Active {
+                step.keep_group(ctx);
+                return Ok(());
+            }
             let mut thread = step.take_thread(ctx.row.thread()).await?;
             let numbers: Vec<u64> = ctx.intents.keys().copied().collect();
             let ids: Vec<_> = numbers.iter().flat_map(|number| message_of(&ctx, *number)).collect();
@@ -259,6 +302,12 @@ impl Inner {
     }
 }
 
+/// What the service said of bytes handed to it.
+enum Handed {
+    Stored,
+    Refused(String),
+}
+
 /// The message an intent publishes, if it publishes one.
 pub(super) fn message_of(ctx: &GroupCtx, number: u64) -> Vec<MessageId> {
     match ctx.intents.get(&number).map(|intent| &intent.operation) {
@@ -267,7 +316,7 @@ pub(super) fn message_of(ctx: &GroupCtx, number: u64) -> Vec<MessageId> {
     }
 }
 
-/// True when bytes of the group wait for an answer.
+/// True when the outbox has something to do, now or later: whatever is handed out has its intent.
 pub(super) fn owes(ctx: &GroupCtx) -> bool {
-    !ctx.intents.is_empty() || ctx.attempts.values().any(|a| a.outcome == Outcome::Unknown)
+    !ctx.intents.is_empty()
 }

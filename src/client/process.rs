@@ -13,6 +13,7 @@ use crate::engine::state::{GroupCtx, ThreadCtx};
 use crate::engine::threads;
 use crate::error::Error;
 use crate::members::{Reference, States};
+use crate::store::Table;
 use crate::store::rows::{GroupRow, GroupState, MessageRow};
 
 /// How a batch ended.
@@ -120,6 +121,9 @@ impl Inner {
         }
         if Standing::of(&ctx.row, &thread) != before {
             threads::refresh(&mut thread, &ctx.row, &mut step.unit);
+        } else if !step.unit.changes.is_empty() {
+            // What was decided from the thread holds only while it is as loaded.
+            step.unit.changes.check(Table::Threads, thread.id.to_key(), thread.revision);
         }
         let owing = owes(&ctx);
         step.keep_group(ctx);

@@ -11,6 +11,7 @@ use crate::client::driver::{Step, StepError};
 use crate::client::{Client, Inner};
 use crate::engine::send::{self, Outbound};
 use crate::error::Error;
+use crate::store::Table;
 
 /// Messages of one commit.
 const BATCH: usize = 128;
@@ -179,6 +180,8 @@ impl Inner {
             results.push(sent);
         }
         self.note_fresh(&before, &ctx);
+        // Another tab may know a newer winner: then the step is repeated.
+        step.unit.changes.check(Table::Threads, thread.id.to_key(), thread.revision);
         step.keep_group(ctx);
         step.keep_thread(thread);
         Ok((winner, results))

@@ -9,7 +9,7 @@ use futures::channel::mpsc;
 use crate::base::{GroupId, SequenceId, Topic};
 use crate::client::process::{Processed, position};
 use crate::client::{Client, Inner, load};
-use crate::delivery::{Incoming, Subscription};
+use crate::delivery::{DeliveryError, Incoming, Subscription};
 use crate::error::Error;
 use crate::store::rows::{GroupRow, GroupState, IntentRow, PositionRow};
 use crate::store::{Read, Table};
@@ -46,11 +46,17 @@ impl Client {
         self.0.open()?;
         let mut report = SyncReport::default();
         self.0.run_outboxes(&mut report).await?;
-        self.0.sync_welcomes().await?;
+        // Trouble with the Welcomes does not keep the groups from being read.
+        let welcomes = self.0.sync_welcomes().await;
+        if let Err(error) = &welcomes {
+            if error.code == "delivery.unavailable" {
+                return Err(error.clone());
+            }
+        }
         self.0.sync_groups(&mut report, |_| true).await?;
         // What was read can leave something to publish: a change to rebuild, Welcomes.
         self.0.run_outboxes(&mut report).await?;
-        Ok(report)
+        welcomes.map(|()| report)
     }
 
     /// Reads the groups of one conversation to their end, and publishes what they owe.
@@ -186,7 +192,19 @@ impl Inner {
             .map(|topic| (topic, positions.get(&topic).copied().unwrap_or_default()))
             .collect();
         for chunk in topics.chunks(TOPICS) {
-            let answer = self.delivery.query(chunk.to_vec(), PAGE).await?;
+            let answer = match self.delivery.query(chunk.to_vec(), PAGE).await {
+                Ok(answer) => answer,
+                // One bad entry spoils the whole answer: asked for one by one, the others are read.
+                Err(DeliveryError::Invalid(_)) => {
+                    for (topic, _) in chunk {
+                        let Topic::Group(group) = *topic else { continue };
+                        let result = self.sync_group(group).await;
+                        self.note(report, group, result);
+                    }
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
             let mut news: BTreeMap<GroupId, Vec<Incoming>> = BTreeMap::new();
             for envelope in answer {
                 if let Topic::Group(group) = envelope.topic {

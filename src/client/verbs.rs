@@ -30,7 +30,7 @@ impl Client {
         let group = self
             .0
             .step(async |step| {
-                let mut thread = step.take_thread(ThreadId::Dm(dm)).await?;
+                let mut thread = step.fresh_thread(ThreadId::Dm(dm)).await?;
                 if let Some(winner) = create::reusable(&thread) {
                     step.keep_thread(thread);
                     return Ok(winner);
@@ -64,18 +64,20 @@ impl Client {
     /// Sets the consent of one entity, now (CONS-011).
     pub async fn set_consent(&self, entity: Entity, state: State) -> Result<(), Error> {
         self.0.open()?;
-        let thread = match entity {
-            Entity::Conversation(group) => self.0.group_row(group).await?.map(|row| (group, row.thread())),
-            Entity::Inbox(_) => None,
-        };
-        let Some((group, thread)) = thread else {
-            return self.0.set_consent_apart(entity, state).await;
-        };
         self.0
             .step(async |step| {
-                let mut ctx = step.take_thread(thread).await?;
-                consent::decide(&mut ctx, &[group], state, &mut step.unit);
-                step.keep_thread(ctx);
+                let group = match entity {
+                    Entity::Conversation(group) => self.0.group_row(group).await?,
+                    Entity::Inbox(_) => None,
+                };
+                let Some(group) = group else {
+                    let stored = self.0.consent_of(entity).await?;
+                    consent::decide_apart(stored.as_ref(), entity, state, &mut step.unit);
+                    return Ok(());
+                };
+                let mut thread = step.take_thread(group.thread()).await?;
+                consent::decide(&mut thread, &[group.id], state, &mut step.unit);
+                step.keep_thread(thread);
                 Ok(())
             })
             .await
@@ -107,15 +109,6 @@ impl Client {
 }
 
 impl Inner {
-    async fn set_consent_apart(&self, entity: Entity, state: State) -> Result<(), Error> {
-        let stored = self.consent_of(entity).await?;
-        self.step(async |step| {
-            consent::decide_apart(stored.as_ref(), entity, state, &mut step.unit);
-            Ok(())
-        })
-        .await
-    }
-
     /// The thread a group belongs to.
     pub(super) async fn thread_of(&self, group: GroupId) -> Result<ThreadId, Error> {
         Ok(self.group_row(group).await?.ok_or_else(load::not_found)?.thread())

@@ -20,8 +20,19 @@ impl Inner {
     /// Reads the Welcome topic to its end, after trying held Welcomes again. Joined groups are
     /// read to their end too.
     pub(super) async fn sync_welcomes(self: &Rc<Self>) -> Result<(), Error> {
-        let topic = Topic::Welcome(self.me.installation.0);
         let mut joined = Vec::new();
+        let mut result = self.read_welcomes(&mut joined).await;
+        // Whatever was joined is read, even if a later Welcome made trouble.
+        for group in joined {
+            self.listen(Topic::Group(group));
+            let read = self.sync_group(group).await;
+            result = result.and(read.map(|_| ()));
+        }
+        result
+    }
+
+    async fn read_welcomes(self: &Rc<Self>, joined: &mut Vec<GroupId>) -> Result<(), Error> {
+        let topic = Topic::Welcome(self.me.installation.0);
         for kept in self.kept_envelopes(topic).await? {
             if let EnvelopeState::Held(..) = kept.state {
                 let row = kept.clone();
@@ -36,14 +47,9 @@ impl Inner {
                 joined.extend(self.welcome(envelope, None).await?);
             }
             if answer.len() < PAGE as usize {
-                break;
+                return Ok(());
             }
         }
-        for group in joined {
-            self.listen(Topic::Group(group));
-            self.sync_group(group).await?;
-        }
-        Ok(())
     }
 
     async fn welcome_position(&self, topic: Topic) -> Result<PositionRow, Error> {
@@ -89,13 +95,7 @@ impl Inner {
         let scratch = step.globals().await?;
         let outcome = match join::open(scratch, envelope) {
             Err(outcome) => outcome,
-            Ok(opened) => {
-                let missing = identity.missing(&join::needed(&opened.facts));
-                if !missing.is_empty() {
-                    return Ok(Err(missing));
-                }
-                self.join(step, opened, identity, envelope).await?
-            }
+            Ok(opened) => self.join(step, opened, identity, envelope).await?,
         };
         let joined = match outcome {
             Outcomes::Applied => Some(()),

@@ -5,6 +5,7 @@ use crate::consent::{Entity, Record, State, app_act};
 use crate::engine::state::ThreadCtx;
 use crate::engine::threads;
 use crate::engine::unit::Unit;
+use crate::store::Table;
 
 /// Records a decision about the groups `named`, all at the same time, and relists the thread.
 ///
@@ -24,6 +25,10 @@ pub fn decide(thread: &mut ThreadCtx, named: &[GroupId], state: State, unit: &mu
 /// Records a decision about an entity no thread of this database belongs to: an inbox, or a
 /// conversation that is not here yet.
 pub fn decide_apart(stored: Option<&Record>, entity: Entity, state: State, unit: &mut Unit) {
+    if let Entity::Conversation(group) = entity {
+        // Joined by another tab meanwhile, it would have a thread to keep in step.
+        unit.changes.check(Table::Groups, group.as_bytes().to_vec(), 0);
+    }
     unit.put_consent(stored, app_act(entity, state, unit.now));
     unit.changes.strict();
 }

@@ -8,6 +8,7 @@ use crate::commit::transcript;
 use crate::consent::{Entity, Join, start};
 use crate::delivery::Incoming;
 use crate::dm::{AdmissionError, Admitted, admit as admit_kind, check_activation};
+use crate::engine::consent::groups_of;
 use crate::engine::event::Event;
 use crate::engine::receive::{Outcomes, above, paused};
 use crate::engine::state::{GroupCtx, Me, MlsState, ThreadCtx};
@@ -173,7 +174,8 @@ fn admit(
     };
     members::check_join(facts, (me.inbox, me.installation), envelope.sequence_id, identity).map_err(
         |error| match error {
-            JoinError::Needed(reference) => Outcomes::Needs(BTreeSet::from([reference])),
+            // All of them at once. What is refused without any was refused before (DMS-003).
+            JoinError::Needed(_) => Outcomes::Needs(identity.missing(&needed(facts))),
             refused => reject(refused.id(), refused.to_string()),
         },
     )?;
@@ -191,8 +193,9 @@ fn admit(
 fn consent(me: &Me, ctx: &GroupCtx, thread: &mut ThreadCtx, welcome_ns: Nanos, unit: &mut Unit) {
     let group = ctx.row.id;
     let stored = thread.consents.get(&group).copied();
-    let siblings: Vec<_> =
-        thread.consents.iter().filter(|(id, _)| **id != group).map(|(_, record)| *record).collect();
+    let set = groups_of(thread);
+    let others = set.iter().filter(|id| **id != group);
+    let siblings: Vec<_> = others.filter_map(|id| thread.consents.get(id).copied()).collect();
     let record = start(&Join {
         group,
         own: me.inbox,

@@ -7,6 +7,7 @@
 //! | commit wanted, none in flight | build it on the present epoch |
 //! | Committed | publish the Welcomes it owes |
 //! | message not encrypted, no commit wanted | encrypt it |
+//! | message of a group that has ended | mark it as failed |
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,6 +17,7 @@ use crate::delivery::{Outgoing, Receipt};
 use crate::engine::event::Event;
 use crate::engine::state::{GroupCtx, Me};
 use crate::engine::unit::Unit;
+use crate::engine::{send, settle};
 use crate::error::Error;
 use crate::members::States;
 use crate::meta::component::GROUP_MEMBERSHIP;
@@ -23,7 +25,8 @@ use crate::meta::{Op, next_dictionary};
 use crate::mls::facts::AppDataOp;
 use crate::mls::{self, CommitPlan};
 use crate::store::rows::{
-    AttemptRow, IntentRow, IntentState, MessageRow, MessageStatus, Operation, Outcome, OwedWelcome,
+    AttemptRow, GroupState, IntentRow, IntentState, MessageRow, MessageStatus, Operation, Outcome,
+    OwedWelcome,
 };
 use crate::wire::{ClientEnvelope, WelcomeAlgorithm, WelcomeInput};
 
@@ -44,12 +47,20 @@ pub enum Work {
     Build(u64),
     /// Encrypt these messages: intent and message id.
     Encrypt(Vec<(u64, MessageId)>),
+    /// Mark these messages as failed, with the reason's code: intent and message id.
+    GiveUp(Vec<(u64, MessageId)>, String),
     /// Publish the Welcomes this intent owes.
     Welcomes(u64),
 }
 
 /// Looks at a group's intents and attempts, in order.
 pub fn next(ctx: &GroupCtx) -> Work {
+    if let GroupState::Failed(code) = &ctx.row.state {
+        return give_up(ctx, code);
+    }
+    if ctx.row.state == GroupState::Inactive {
+        return give_up(ctx, "group.not_a_member");
+    }
     if ctx.mls.is_none() {
         return Work::Nothing;
     }
@@ -72,17 +83,23 @@ pub fn next(ctx: &GroupCtx) -> Work {
             _ => Work::Nothing,
         };
     }
-    let sends: Vec<_> = ctx
-        .intents
-        .values()
-        .filter(|intent| intent.state == IntentState::ToPublish)
-        .filter_map(|intent| match intent.operation {
-            Operation::Send { message, .. } => Some((intent.number, message)),
-            _ => None,
-        })
-        .take(BATCH)
-        .collect();
-    if sends.is_empty() || ctx.row.rolled_back { Work::Nothing } else { Work::Encrypt(sends) }
+    let waits = |intent: &&IntentRow| intent.state == IntentState::ToPublish;
+    let sends: Vec<_> = ctx.intents.values().filter(waits).filter_map(message_of).take(BATCH).collect();
+    if sends.is_empty() || !send::ready(ctx) { Work::Nothing } else { Work::Encrypt(sends) }
+}
+
+/// Nothing leaves from this group any more: what waits in it never will.
+fn give_up(ctx: &GroupCtx, code: &str) -> Work {
+    let sends: Vec<_> = ctx.intents.values().filter_map(message_of).take(BATCH).collect();
+    if sends.is_empty() { Work::Nothing } else { Work::GiveUp(sends, code.to_owned()) }
+}
+
+/// The message an intent publishes, if it publishes one, behind the intent's number.
+fn message_of(intent: &IntentRow) -> Option<(u64, MessageId)> {
+    match intent.operation {
+        Operation::Send { message, .. } => Some((intent.number, message)),
+        _ => None,
+    }
 }
 
 /// Attempts without an outcome, in the order of their intents: one commit, or a run of messages.
@@ -117,7 +134,9 @@ pub fn reopen_outdated(ctx: &mut GroupCtx, unit: &mut Unit) {
         .cloned()
         .collect();
     for mut attempt in outdated {
-        if let Some(mut intent) = ctx.intents.get(&attempt.intent).cloned() {
+        let current = ctx.intents.get(&attempt.intent);
+        if let Some(mut intent) = current.filter(|i| i.state == IntentState::Published(attempt.hash)).cloned()
+        {
             intent.state = IntentState::ToPublish;
             ctx.put_intent(intent, unit);
         }
@@ -146,23 +165,44 @@ pub fn accepted(ctx: &mut GroupCtx, attempts: &[AttemptRow], receipts: &[Receipt
 
 /// A definite refusal: the commit is dropped and its intent given up, a message becomes failed.
 ///
-/// `rows` are the message rows of refused messages.
+/// `rows` is the row of a refused message.
 pub fn refused(
     ctx: &mut GroupCtx,
-    attempts: &[AttemptRow],
+    attempt: &AttemptRow,
     rows: Vec<MessageRow>,
     unit: &mut Unit,
 ) -> Result<(), Error> {
-    for attempt in attempts {
-        ctx.end_attempt(attempt.hash, unit);
-        if let Some(mls) = ctx.mls.as_mut().filter(|_| attempt.commit) {
+    ctx.end_attempt(attempt.hash, unit);
+    unit.changes.strict();
+    if attempt.commit {
+        if let Some(mls) = ctx.mls.as_mut() {
             mls::clear_pending(&mls.scratch, &mut mls.group).map_err(Error::bug)?;
         }
+        settle::given_up(ctx, attempt.intent, "delivery.refused", unit);
+    } else {
         ctx.end_intent(attempt.intent, unit);
+        rows.into_iter().for_each(|row| fail_message(row, "delivery.refused", unit));
     }
-    rows.into_iter().for_each(|row| fail_message(row, "delivery.refused", unit));
-    unit.changes.strict();
     Ok(())
+}
+
+/// Ends an intent whose message can never leave; the message says why.
+pub fn give_up_message(
+    ctx: &mut GroupCtx,
+    number: u64,
+    row: Option<MessageRow>,
+    code: &str,
+    unit: &mut Unit,
+) {
+    if let Some(IntentRow { state: IntentState::Published(hash), .. }) = ctx.intents.get(&number) {
+        let hash = *hash;
+        ctx.end_attempt(hash, unit);
+    }
+    ctx.end_intent(number, unit);
+    if let Some(row) = row.filter(|row| row.status == MessageStatus::Unpublished) {
+        fail_message(row, code, unit);
+    }
+    unit.changes.strict();
 }
 
 /// Marks a message as failed for good.

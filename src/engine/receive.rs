@@ -18,7 +18,7 @@ use crate::engine::unit::Unit;
 use crate::engine::{application, commits, settle};
 use crate::members::{Reference, States};
 use crate::mls::{self, FrameKind, OpenError, Opened};
-use crate::store::rows::{EnvelopeRow, EnvelopeState, GroupState, Hold, MessageRow, Operation, Outcome};
+use crate::store::rows::{EnvelopeRow, EnvelopeState, GroupState, Hold, MessageRow, Operation};
 use crate::wire::ClientEnvelope;
 
 /// What became of an envelope.
@@ -148,12 +148,12 @@ fn own(
             None => return Outcomes::NeedsMessage(*message),
             Some(row) => row.clone(),
         },
+        // The echo of something already settled.
         _ => None,
     };
-    if row.is_none() && attempt.outcome != Outcome::Settled {
-        // The intent or the message is gone: the echo of something already settled.
-        ctx.end_attempt(attempt.hash, unit);
-        return Outcomes::Repeated;
+    if attempt.epoch + (mls::profile::MAX_PAST_EPOCHS as u64) < ctx.row.epoch {
+        settle::unreadable(ctx, attempt, unit);
+        return reject("PROC-011", "an own message no member could still read here; it is encrypted again");
     }
     settle::message(ctx, thread, attempt, row, at, unit);
     Outcomes::Applied
@@ -174,7 +174,7 @@ fn open(
         Ok(Opened::Application { sender, plaintext, .. }) => {
             application::receive(ctx, thread, known, (&sender, &plaintext), at, unit)
         }
-        Ok(Opened::Proposal(facts, pending)) => commits::proposal(ctx, known, &facts, pending),
+        Ok(Opened::Proposal(facts, pending)) => commits::proposal(ctx, known, &facts, pending, unit),
         Ok(Opened::Commit(opened)) => commits::foreign(ctx, thread, known, opened, at, unit),
         Err(error) => {
             restore(ctx, &savepoint, false);

@@ -1,11 +1,19 @@
-//! What an own envelope means once it is met in the topic (GMOD-016, GMOD-036, CONS-021).
+//! What an own envelope means once it is met in the topic, and what a new epoch means for what is
+//! still to be sent (GMOD-016, GMOD-036, CONS-021).
 
-use crate::base::{Nanos, SequenceId};
-use crate::consent::{Entity, sending};
+use crate::base::{GroupId, Nanos, SequenceId};
+use crate::consent::{Entity, Record, app_act, sending};
+use crate::engine::consent::groups_of;
 use crate::engine::event::Event;
 use crate::engine::state::{GroupCtx, ThreadCtx};
 use crate::engine::unit::Unit;
-use crate::store::rows::{AttemptRow, IntentState, MessageRow, MessageStatus, Operation, SettingsView};
+use crate::store::rows::{
+    AttemptRow, GroupKind, GroupState, IntentRow, IntentState, MessageRow, MessageStatus, Operation,
+    SettingsView,
+};
+
+/// Attempts no intent names any more are kept for a late echo so many epochs.
+const KEPT_EPOCHS: u64 = 3;
 
 /// Puts an own message at its place: published, numbered, and counted as activity.
 pub fn message(
@@ -26,12 +34,7 @@ pub fn message(
     row.delivery = Some(unit.next_delivery());
     row.expires_ns = expiry(&ctx.row.settings, server_ns);
     raise_activity(ctx, server_ns);
-    let stored = thread.consents.get(&row.group).copied();
-    if let Some(record) = sending(stored.as_ref(), row.group, unit.now) {
-        debug_assert_eq!(record.entity, Entity::Conversation(row.group));
-        thread.consents.insert(row.group, record);
-        unit.put_consent(stored.as_ref(), record);
-    }
+    allow(thread, row.group, unit);
     unit.changes.put(&row);
     unit.events.push(Event::MessageStatus {
         id: row.id,
@@ -40,6 +43,29 @@ pub fn message(
         status: MessageStatus::Published,
     });
     unit.events.push(Event::Message { row: Box::new(row), consent: thread.state() });
+}
+
+/// The decision a published message implies: for every group of the set, each with its own record
+/// and the same time (CONS-021, design section 8).
+fn allow(thread: &mut ThreadCtx, group: GroupId, unit: &mut Unit) {
+    let Some(Record { state, .. }) = sending(thread.consent(group), group, unit.now) else { return };
+    for group in groups_of(thread) {
+        let stored = thread.consents.get(&group).copied();
+        let record = app_act(Entity::Conversation(group), state, unit.now);
+        thread.consents.insert(group, record);
+        unit.put_consent(stored.as_ref(), record);
+    }
+}
+
+/// An own message met so many epochs behind that no member can read it there: it is encrypted again
+/// under the same idempotency key.
+pub fn unreadable(ctx: &mut GroupCtx, attempt: &AttemptRow, unit: &mut Unit) {
+    ctx.end_attempt(attempt.hash, unit);
+    let current = ctx.intents.get(&attempt.intent);
+    if let Some(mut intent) = current.filter(|i| i.state == IntentState::Published(attempt.hash)).cloned() {
+        intent.state = IntentState::ToPublish;
+        ctx.put_intent(intent, unit);
+    }
 }
 
 /// Retained activity only rises (DMS-013).
@@ -70,22 +96,59 @@ pub fn committed(ctx: &mut GroupCtx, attempt: &AttemptRow, at: SequenceId, unit:
     }
 }
 
-/// The epoch moved past an own commit in flight: it is built again on the new state (GMOD-036).
-/// Its attempt stays until its late echo, or a refusal.
+/// The epoch moved: an own commit in flight is built again on the new state (GMOD-036), unless
+/// nothing is left to do. Its attempt stays a while, so that a late echo is known.
 pub fn rebuild_stale(ctx: &mut GroupCtx, unit: &mut Unit) {
-    let stale: Vec<_> = ctx
-        .intents
-        .values()
-        .filter(|intent| !matches!(intent.operation, Operation::Send { .. }))
-        .filter(|intent| match &intent.state {
-            IntentState::Published(hash) => ctx.attempts.get(hash).is_none_or(|a| a.epoch < ctx.row.epoch),
-            _ => false,
-        })
-        .cloned()
-        .collect();
-    for mut intent in stale {
-        intent.state = IntentState::ToPublish;
-        intent.welcome = None;
-        ctx.put_intent(intent, unit);
+    let open = |intent: &&IntentRow| {
+        !matches!(intent.operation, Operation::Send { .. }) && intent.state != IntentState::Committed
+    };
+    let waiting: Vec<IntentRow> = ctx.intents.values().filter(open).cloned().collect();
+    for mut intent in waiting {
+        if is_done(ctx, &intent.operation) {
+            ctx.end_intent(intent.number, unit);
+            continue;
+        }
+        if let IntentState::Published(hash) = intent.state {
+            if ctx.attempts.get(&hash).is_none_or(|attempt| attempt.epoch < ctx.row.epoch) {
+                intent.state = IntentState::ToPublish;
+                intent.welcome = None;
+                ctx.put_intent(intent, unit);
+            }
+        }
     }
+    forget_old_attempts(ctx, unit);
+}
+
+/// True when another commit already did what the operation wants.
+fn is_done(ctx: &GroupCtx, operation: &Operation) -> bool {
+    match operation {
+        Operation::AddInboxes(inboxes) => {
+            inboxes.iter().all(|inbox| ctx.row.members.iter().any(|member| member.inbox == *inbox))
+        }
+        // What it is for ends with the epoch: kept proposals, and secrets of a state rolled back.
+        Operation::SelfUpdate => !ctx.row.rolled_back,
+        Operation::Send { .. } => false,
+    }
+}
+
+fn forget_old_attempts(ctx: &mut GroupCtx, unit: &mut Unit) {
+    let named = |hash: &[u8; 32]| ctx.intents.values().any(|i| i.state == IntentState::Published(*hash));
+    let old = ctx.attempts.values().filter(|a| a.epoch + KEPT_EPOCHS < ctx.row.epoch && !named(&a.hash));
+    let old: Vec<[u8; 32]> = old.map(|attempt| attempt.hash).collect();
+    old.into_iter().for_each(|hash| ctx.end_attempt(hash, unit));
+}
+
+/// A change of ours can never be made. A DM that nobody else is in has failed with it: `code` says
+/// why, its messages are given up, and `createDm` may try again.
+pub fn given_up(ctx: &mut GroupCtx, intent: u64, code: &str, unit: &mut Unit) {
+    ctx.end_intent(intent, unit);
+    if ctx.row.kind != GroupKind::Dm || ctx.row.members.len() > 1 {
+        return;
+    }
+    ctx.row_mut().state = GroupState::Failed(code.to_owned());
+    ctx.drop_mls(unit);
+    let changes = |intent: &&IntentRow| !matches!(intent.operation, Operation::Send { .. });
+    let numbers: Vec<u64> = ctx.intents.values().filter(changes).map(|intent| intent.number).collect();
+    numbers.into_iter().for_each(|number| ctx.end_intent(number, unit));
+    unit.changes.strict();
 }

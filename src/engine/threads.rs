@@ -13,7 +13,10 @@ use crate::store::rows::{GroupRow, GroupState, ListingRow, Row, ThreadGroup, Thr
 pub fn refresh(thread: &mut ThreadCtx, group: &GroupRow, unit: &mut Unit) {
     let mut groups = thread.row.as_ref().map(|row| row.groups.clone()).unwrap_or_default();
     groups.retain(|entry| entry.group != group.id);
-    if !matches!(group.state, GroupState::Failed(_)) {
+    if let GroupState::Failed(_) = group.state {
+        // It belongs to no thread any more, so nothing is inherited from it.
+        thread.consents.remove(&group.id);
+    } else {
         groups.push(ThreadGroup {
             group: group.id,
             restored: group.state == GroupState::Restored,

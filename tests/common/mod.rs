@@ -1,16 +1,22 @@
 //! A small world for native tests: virtual clock, seeded chance, one delivery, many clients.
 #![allow(dead_code)] // each test file uses its part
 
+pub mod dump;
+pub mod forge;
+pub mod gate;
+
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
 use dovetail::base::{GroupId, InboxId, MessageId, Nanos, Platform, SharedPlatform};
-use dovetail::client::{Client, Conversation, OpenOptions, Sign, SyncReport};
+use dovetail::client::{Client, Conversation, Inspection, OpenOptions, Sign, SyncReport};
+use dovetail::consent::{Entity, State};
 use dovetail::delivery::{Delivery, MemoryDelivery};
 use dovetail::engine::history::HistoryOptions;
 use dovetail::engine::list::ListOptions;
+use dovetail::error::Error;
 use dovetail::identity::{Identifier, address_of, sign_erc191};
 use dovetail::store::rows::MessageRow;
 use dovetail::store::{MemoryStore, Store};
@@ -18,17 +24,19 @@ use dovetail::wire::EncodedContent;
 use futures::executor::{LocalPool, LocalSpawner};
 use futures::future::LocalBoxFuture;
 use futures::task::LocalSpawnExt;
+use gate::{Gate, GatedDelivery, GatedStore};
 
 /// 2026-01-01, so that times look like times.
 const START: i64 = 1_767_225_600_000_000_000;
 
-/// Virtual time and seeded chance, shared by everything in a world.
+/// Everything in one process: tasks, time, chance, and the service's log.
 pub struct World {
     pool: RefCell<LocalPool>,
     pub platform: Rc<TestPlatform>,
     pub delivery: MemoryDelivery,
 }
 
+/// Virtual time and seeded chance, shared by everything in a world.
 pub struct TestPlatform {
     now: Cell<i64>,
     seed: Cell<u64>,
@@ -73,6 +81,30 @@ impl Platform for TestPlatform {
     }
 }
 
+/// A device's own clock, off by `skew_ns`.
+pub struct Device {
+    world: Rc<TestPlatform>,
+    pub skew_ns: Cell<i64>,
+}
+
+impl Platform for Device {
+    fn now(&self) -> Nanos {
+        Nanos(self.world.now().0 + self.skew_ns.get())
+    }
+
+    fn random(&self, out: &mut [u8]) {
+        self.world.random(out);
+    }
+
+    fn sleep(&self, ms: u32) -> LocalBoxFuture<'static, ()> {
+        self.world.sleep(ms)
+    }
+
+    fn spawn(&self, task: LocalBoxFuture<'static, ()>) {
+        self.world.spawn(task);
+    }
+}
+
 thread_local! {
     static CURRENT: RefCell<Option<Rc<TestPlatform>>> = const { RefCell::new(None) };
 }
@@ -93,6 +125,15 @@ impl World {
 
     /// Runs a future to its end; background tasks go on meanwhile, and time passes when all wait.
     pub fn run<T: 'static>(&self, future: impl Future<Output = T> + 'static) -> T {
+        self.attempt(future, || false).expect("nothing left to wait for, and the future is not done")
+    }
+
+    /// Like [`World::run`], until `over` says that nobody waits for the answer any more.
+    pub fn attempt<T: 'static>(
+        &self,
+        future: impl Future<Output = T> + 'static,
+        over: impl Fn() -> bool,
+    ) -> Option<T> {
         let done = Rc::new(RefCell::new(None));
         let slot = done.clone();
         self.platform.spawn(Box::pin(async move {
@@ -101,10 +142,10 @@ impl World {
         }));
         for _ in 0..10_000 {
             self.pool.borrow_mut().run_until_stalled();
-            if let Some(value) = done.borrow_mut().take() {
+            let value = done.borrow_mut().take();
+            if value.is_some() || over() || !self.next_sleeper(i64::MAX) {
                 return value;
             }
-            assert!(self.next_sleeper(i64::MAX), "nothing left to wait for, and the future is not done");
         }
         panic!("the future does not end");
     }
@@ -138,7 +179,8 @@ impl World {
         true
     }
 
-    /// A new user with a database of its own, registered.
+    /// A new user with a database of its own, registered. Equal names are one account, so the
+    /// second one is another device of it.
     pub fn user(self: &Rc<Self>, name: &str) -> User {
         let user = self.device(name);
         let sign = wallet(user.secret);
@@ -148,28 +190,45 @@ impl World {
 
     /// A device with a database of its own, opened and not registered.
     pub fn device(self: &Rc<Self>, name: &str) -> User {
-        let store = MemoryStore::new();
-        let delivery = Rc::new(self.delivery.link());
-        let secret = secret_of(name);
-        let client = self.open(&secret, store.clone(), delivery.clone()).expect("opens");
-        User { client, store, delivery, secret, world: self.clone() }
+        self.page(secret_of(name), MemoryStore::new(), Rc::default())
     }
 
-    fn open(
-        &self,
-        secret: &[u8; 32],
-        store: MemoryStore,
-        delivery: Rc<MemoryDelivery>,
-    ) -> Result<Client, dovetail::error::Error> {
+    /// A page over a database.
+    fn page(self: &Rc<Self>, secret: [u8; 32], store: MemoryStore, gate: Rc<Gate>) -> User {
+        let delivery = Rc::new(self.delivery.link());
+        let device = Rc::new(Device { world: self.platform.clone(), skew_ns: Cell::new(0) });
+        let seat = Seat { secret, store, delivery, device };
+        let client = self.open(&seat, &gate).expect("opens");
+        User {
+            client,
+            store: seat.store,
+            delivery: seat.delivery,
+            device: seat.device,
+            secret,
+            gate,
+            world: self.clone(),
+        }
+    }
+
+    fn open(&self, seat: &Seat, gate: &Rc<Gate>) -> Result<Client, Error> {
+        let (rows, link) = (seat.store.clone(), seat.delivery.clone());
         let options = OpenOptions {
-            store: Rc::new(store) as Rc<dyn Store>,
-            delivery: delivery as Rc<dyn Delivery>,
-            platform: self.platform.clone() as SharedPlatform,
-            identifier: Identifier::Ethereum(address_of(secret).expect("a key")),
+            store: Rc::new(GatedStore { rows: rows.clone(), gate: gate.clone() }) as Rc<dyn Store>,
+            delivery: Rc::new(GatedDelivery { link, rows, gate: gate.clone() }) as Rc<dyn Delivery>,
+            platform: seat.device.clone() as SharedPlatform,
+            identifier: Identifier::Ethereum(address_of(&seat.secret).expect("a key")),
             nonce: 1,
         };
         self.run(Client::open(options))
     }
+}
+
+/// What a page needs to open.
+struct Seat {
+    secret: [u8; 32],
+    store: MemoryStore,
+    delivery: Rc<MemoryDelivery>,
+    device: Rc<Device>,
 }
 
 fn secret_of(name: &str) -> [u8; 32] {
@@ -190,7 +249,9 @@ pub struct User {
     pub client: Client,
     pub store: MemoryStore,
     pub delivery: Rc<MemoryDelivery>,
+    pub device: Rc<Device>,
     pub secret: [u8; 32],
+    pub gate: Rc<Gate>,
     pub world: Rc<World>,
 }
 
@@ -198,6 +259,14 @@ impl User {
     /// Runs a call on the client to its end.
     pub fn call<T: 'static, F: Future<Output = T> + 'static>(&self, f: impl FnOnce(Client) -> F) -> T {
         self.world.run(f(self.client.clone()))
+    }
+
+    /// Runs a call until it ends or the page dies under it.
+    pub fn risk<T: 'static, F: Future<Output = T> + 'static>(
+        &self,
+        f: impl FnOnce(Client) -> F,
+    ) -> Option<T> {
+        self.world.attempt(f(self.client.clone()), || self.gate.is_dead())
     }
 
     pub fn inbox(&self) -> InboxId {
@@ -209,21 +278,40 @@ impl User {
     }
 
     pub fn dm(&self, peer: &User) -> GroupId {
-        let peer = peer.inbox();
-        self.call(move |client| async move { client.create_dm(peer).await }).expect("a DM")
+        self.dm_to(peer.inbox()).expect("a DM")
+    }
+
+    pub fn dm_to(&self, peer: InboxId) -> Result<GroupId, Error> {
+        self.call(move |client| async move { client.create_dm(peer).await })
     }
 
     pub fn text(&self, group: GroupId, text: &str) -> MessageId {
+        self.try_text(group, text).expect("sent")
+    }
+
+    pub fn try_text(&self, group: GroupId, text: &str) -> Result<MessageId, Error> {
         let content = EncodedContent::text(text).encode();
-        self.call(move |client| async move { client.send(group, content, None).await }).expect("sent")
+        self.call(move |client| async move { client.send(group, content, None).await })
     }
 
     pub fn sync(&self) -> SyncReport {
-        self.call(|client| async move { client.sync().await }).expect("synced")
+        self.try_sync().expect("synced")
+    }
+
+    pub fn try_sync(&self) -> Result<SyncReport, Error> {
+        self.call(|client| async move { client.sync().await })
     }
 
     pub fn conversations(&self) -> Vec<Conversation> {
-        self.call(|client| async move { client.list(&ListOptions::default()).await }).expect("a list")
+        self.list(ListOptions::default())
+    }
+
+    pub fn list(&self, options: ListOptions) -> Vec<Conversation> {
+        self.call(move |client| async move { client.list(&options).await }).expect("a list")
+    }
+
+    pub fn inspect(&self, group: GroupId) -> Inspection {
+        self.call(move |client| async move { client.inspect(group).await }).expect("an inspection")
     }
 
     pub fn history(&self, group: GroupId, options: HistoryOptions) -> Vec<MessageRow> {
@@ -242,13 +330,32 @@ impl User {
         User { client, store, delivery, secret: self.secret, world: self.world.clone() }
     }
 
+    pub fn consent(&self, entity: Entity) -> State {
+        self.call(move |client| async move { client.consent(entity).await }).expect("a state")
+    }
+
+    /// Decides about a conversation.
+    pub fn decide(&self, group: GroupId, state: State) {
+        self.call(move |client| async move { client.set_conversation_consent(group, state).await })
+            .expect("decided");
+    }
+
     /// The page is gone and comes back: what was not committed is lost.
     pub fn reopen(&mut self) {
-        let crashed = std::mem::replace(
-            &mut self.client,
-            self.world.open(&self.secret, self.store.clone(), self.delivery.clone()).expect("opens again"),
-        );
-        crashed.abandon();
+        let (secret, store) = (self.secret, self.store.reopen());
+        let (delivery, device) = (self.delivery.clone(), self.device.clone());
+        let seat = Seat { secret, store, delivery, device };
+        let gate = Rc::new(self.gate.again());
+        self.client.abandon();
+        self.client = self.world.open(&seat, &gate).expect("opens again");
+        (self.store, self.gate) = (seat.store, gate);
+    }
+
+    /// Another tab over the same database, with a connection of its own.
+    pub fn tab(&self) -> User {
+        let tab = self.world.page(self.secret, self.store.reopen(), Rc::new(self.gate.again()));
+        tab.device.skew_ns.set(self.device.skew_ns.get());
+        tab
     }
 }
 

@@ -89,6 +89,9 @@ fn gmod_021_a_super_admin_is_never_removed() {
     let by = first();
     let proposals = vec![enrol(&by, &entries(), &after), remove(&by, second())];
     assert_eq!(commit(group.clone(), &by, proposals.clone()).rejected(), "PERM-003");
+    // The entry alone is protected as well, whatever becomes of the leaves.
+    let entry_only = commit(group.clone(), &by, proposals[..1].to_vec());
+    assert_eq!(entry_only.rejected(), "PERM-003");
     // Giving up the role in the same commit does not help: committed lists decide.
     let mut same = proposals;
     same.push(mutate_set(&by, SUPER_ADMIN_LIST, SetMutation::Remove(inbox_key(2))));

@@ -186,3 +186,23 @@ fn gmod_010_a_new_dm_adds_exactly_what_the_states_authorise() {
     case.commit.proposals.insert(0, add(&first(), 2, 22));
     assert_eq!(case.rejected(), "GMOD-010");
 }
+
+#[test]
+fn gmod_012_a_commit_without_path_is_judged_by_the_present_leaf() {
+    let mut case = busy();
+    case.commit.path_leaf = None;
+    case.applies();
+    let mut revoked = busy().state(1, 10, &[12]);
+    revoked.commit.path_leaf = None;
+    assert_eq!(revoked.rejected(), "GMOD-012");
+}
+
+#[test]
+fn gmod_015_a_called_for_removal_is_not_listed_as_failed_too() {
+    // Taken from both sets, 31 is still called for and no longer exempt.
+    let by = first();
+    let after = members(&[(1, 10, &[]), (2, 20, &[]), (3, 35, &[31, 32])]);
+    let proposals = vec![add(&by, 3, 33), remove(&by, third()), enrol(&by, &entries(), &after)];
+    let case = commit(group(), &by, proposals).state(3, 35, &[32, 33]);
+    assert_eq!(case.rejected(), "GMOD-011");
+}

@@ -1,0 +1,218 @@
+//! Hand-made MLS groups and envelopes, for what no honest client sends.
+
+use std::collections::BTreeMap;
+
+use dovetail::base::{GroupId, InboxId, InstallationId, SequenceId, Topic};
+use dovetail::delivery::{Delivery, MemoryDelivery, Outgoing, Receipt};
+use dovetail::members::Entry;
+use dovetail::meta::component::GROUP_MEMBERSHIP;
+use dovetail::meta::{FIRST_FLOOR, NewConversation, Settings, encode_inbox_map};
+use dovetail::mls::facts::RawDictionary;
+use dovetail::mls::{self, CommitPlan, Group, InstallationKeys, Scratch, SealedCommit};
+use dovetail::policy;
+use dovetail::store::rows::{InstallationRow, MlsGlobalRow};
+use dovetail::wire::{ClientEnvelope, WelcomeAlgorithm, WelcomeInput};
+use futures::FutureExt;
+use openmls::prelude::{GroupId as MlsGroupId, MlsGroup, ProposalOrRefType, Propose};
+
+use super::User;
+use super::dump::Dump;
+
+/// An installation with keys of its own that does what it likes.
+pub struct Forger {
+    pub keys: InstallationKeys,
+    pub inbox: InboxId,
+    pub scratch: Scratch,
+    link: MemoryDelivery,
+}
+
+impl Forger {
+    /// Takes over a registered installation: its keys, its key packages, and every group it is in.
+    pub fn of(user: &User) -> Self {
+        let dump = Dump::of(&user.store);
+        let own = dump.rows::<InstallationRow>().pop().expect("an installation");
+        Self {
+            keys: InstallationKeys::from_seed(own.seed),
+            inbox: own.inbox,
+            scratch: scratch(&dump),
+            link: user.world.delivery.link(),
+        }
+    }
+
+    pub fn installation(&self) -> InstallationId {
+        self.keys.id()
+    }
+
+    pub fn group(&self, id: GroupId) -> Group {
+        Group::load(&self.scratch, id).expect("loads").expect("a group")
+    }
+
+    /// Creates a group with any dictionary.
+    pub fn create(&self, id: GroupId, dictionary: &RawDictionary) -> GroupId {
+        mls::create(&self.scratch, &self.keys, self.inbox, id, dictionary).expect("created");
+        id
+    }
+
+    /// The newest key package of an installation.
+    pub fn key_package(&self, of: InstallationId) -> Vec<u8> {
+        let stored = self.link.stored(Topic::KeyPackage(of));
+        match ClientEnvelope::decode(&stored.last().expect("a key package").payload) {
+            Ok(ClientEnvelope::KeyPackage(bytes)) => bytes,
+            other => panic!("no key package: {other:?}"),
+        }
+    }
+
+    /// A commit that adds installations and changes nothing else.
+    pub fn add(&self, id: GroupId, installations: &[InstallationId]) -> SealedCommit {
+        let adds = installations.iter().map(|of| self.key_package(*of)).collect();
+        self.commit(id, CommitPlan { adds, ..CommitPlan::default() })
+    }
+
+    /// A commit by any plan; the dictionary stays unless the plan says otherwise.
+    pub fn commit(&self, id: GroupId, mut plan: CommitPlan) -> SealedCommit {
+        let mut group = self.group(id);
+        if plan.dictionary_after.is_empty() {
+            plan.dictionary_after = group.facts().dictionary;
+        }
+        mls::commit(&self.scratch, &mut group, &self.keys, plan).expect("a commit")
+    }
+
+    /// Applies the own commit.
+    pub fn merge(&self, id: GroupId) {
+        mls::merge_pending(&self.scratch, &mut self.group(id)).expect("merged");
+    }
+
+    /// A standalone proposal.
+    pub fn propose(&self, id: GroupId, what: Propose) -> Vec<u8> {
+        let mut group = self.raw(id);
+        let made = group.propose(&self.scratch, &self.keys, what, ProposalOrRefType::Reference);
+        made.expect("a proposal").0.to_bytes().expect("bytes")
+    }
+
+    /// Drops the proposals made here, as the end of their epoch does.
+    pub fn forget_proposals(&self, id: GroupId) {
+        self.raw(id).clear_pending_proposals(&self.scratch).expect("cleared");
+    }
+
+    /// The group without the facade.
+    pub fn raw(&self, id: GroupId) -> MlsGroup {
+        MlsGroup::load(&self.scratch, &MlsGroupId::from_slice(id.as_bytes()))
+            .expect("loads")
+            .expect("a group")
+    }
+
+    /// An application message with any plaintext.
+    pub fn message(&self, id: GroupId, plaintext: &[u8]) -> Vec<u8> {
+        mls::message(&self.scratch, &mut self.group(id), &self.keys, plaintext).expect("a message")
+    }
+
+    /// Publishes an MLS message on a group's topic.
+    pub fn publish(&self, id: GroupId, data: Vec<u8>) -> Receipt {
+        let envelope = ClientEnvelope::GroupMessage { data, sender_hmac: Vec::new(), should_push: false };
+        self.publish_raw(Topic::Group(id), envelope.encode())
+    }
+
+    /// Publishes any bytes anywhere.
+    pub fn publish_raw(&self, topic: Topic, payload: Vec<u8>) -> Receipt {
+        let batch = vec![Outgoing { topic, payload, identifiers: Vec::new() }];
+        self.link.publish(batch).now_or_never().expect("ready").expect("stored")[0]
+    }
+
+    /// Publishes the Welcome of a commit to one added installation.
+    pub fn invite(&self, welcome: &[u8], anchor: SequenceId, to: InstallationId) -> Receipt {
+        let package = mls::check_key_package(&self.scratch, &self.key_package(to), dovetail::base::Nanos(0));
+        let init_key = package.expect("a valid key package").init_key;
+        let sealed = mls::wrap_welcome(welcome, anchor.0, &init_key).expect("wrapped");
+        let input = WelcomeInput::V1 {
+            installation_key: to.0,
+            data: sealed.data,
+            hpke_public_key: init_key,
+            algorithm: WelcomeAlgorithm::Curve25519,
+            metadata: sealed.metadata,
+        };
+        self.publish_raw(Topic::Welcome(to.0), ClientEnvelope::Welcome(input).encode())
+    }
+
+    /// The whole way of a new group: create, add, publish, invite all that are added.
+    pub fn offer(&self, id: GroupId, dictionary: &RawDictionary, to: &[InstallationId]) -> Receipt {
+        self.create(id, dictionary);
+        let sealed = self.add(id, to);
+        let receipt = self.publish(id, sealed.bytes);
+        self.merge(id);
+        let welcome = sealed.welcome.expect("a Welcome");
+        for one in to {
+            self.invite(&welcome, receipt.sequence_id, *one);
+        }
+        receipt
+    }
+}
+
+/// The scratch a step over everything in a database would work on.
+fn scratch(dump: &Dump) -> Scratch {
+    let mut scratch = Scratch::new();
+    for id in dump.groups().into_keys() {
+        let pages = dump.pages(id);
+        if !pages.is_empty() {
+            scratch.load(id, pages).expect("loads");
+        }
+    }
+    let globals = dump.rows_under::<MlsGlobalRow>(MlsGlobalRow::PREFIX);
+    scratch.load_globals(globals.into_iter().map(|row| (row.id, row.bytes)));
+    scratch
+}
+
+/// Joins by the only Welcome a device was sent, apart from its client: a group in the epoch it was
+/// added in, which can decrypt everything sent since.
+pub fn join_apart(device: &User) -> (Scratch, Group) {
+    let scratch = scratch(&Dump::of(&device.store));
+    let welcomes = device.world.delivery.stored(Topic::Welcome(device.client.installation().0));
+    let payload = &welcomes.first().expect("a Welcome").payload;
+    let Ok(ClientEnvelope::Welcome(WelcomeInput::V1 { data, metadata, hpke_public_key, .. })) =
+        ClientEnvelope::decode(payload)
+    else {
+        panic!("not a Welcome")
+    };
+    let sealed = mls::SealedWelcome { data, metadata };
+    let (welcome, cursor) = mls::unwrap_welcome(&scratch, &sealed, &hpke_public_key).expect("opens");
+    let group =
+        mls::inspect(&scratch, &welcome, cursor).expect("valid").join(&scratch, false).expect("joined");
+    (scratch, group)
+}
+
+/// The MLS message in an envelope of a group's topic.
+pub fn mls_of(payload: &[u8]) -> Vec<u8> {
+    match ClientEnvelope::decode(payload) {
+        Ok(ClientEnvelope::GroupMessage { data, .. }) => data,
+        other => panic!("no group message: {other:?}"),
+    }
+}
+
+/// The dictionary of a DM as its creator would have it after the first commit.
+pub fn dm_dictionary(creator: InboxId, peer: InboxId, entries: &[(InboxId, SequenceId)]) -> RawDictionary {
+    let new = NewConversation {
+        creator,
+        creator_entry: &Entry::default().encode(),
+        floor: FIRST_FLOOR,
+        settings: &Settings::default(),
+        commit_log_signer: Some(&[9; 32]),
+    };
+    let mut dictionary = policy::new_dm(&new, peer).expect("a DM");
+    dictionary.insert(GROUP_MEMBERSHIP, membership(entries, &[]));
+    dictionary
+}
+
+/// A membership component; `failed` are failed installations of the first entry.
+pub fn membership(entries: &[(InboxId, SequenceId)], failed: &[InstallationId]) -> Vec<u8> {
+    let mut map = BTreeMap::new();
+    for (at, (inbox, sequence_id)) in entries.iter().enumerate() {
+        let failed = if at == 0 { failed.iter().copied().collect() } else { Default::default() };
+        map.insert(*inbox, Entry { sequence_id: *sequence_id, failed }.encode());
+    }
+    encode_inbox_map(&map)
+}
+
+/// The position of an inbox's newest identity update.
+pub fn newest_update(user: &User) -> SequenceId {
+    let stored = user.world.delivery.stored(Topic::Identity(user.inbox()));
+    stored.last().expect("an identity update").sequence_id
+}

@@ -1,0 +1,7 @@
+//! What the specifications demand of the whole client, over a store and a service in memory.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod exactly_once;
+mod simulation;
