@@ -261,7 +261,7 @@ fn br_052_a_message_never_overtakes_one_that_waits() {
 #[test]
 fn br_080_a_second_client_of_the_database_hears_what_the_first_committed() {
     let (world, alice, bo, dm) = pair(11);
-    let twin = alice.twin();
+    let twin = alice.tab();
     let told = Rc::new(RefCell::new(Vec::new()));
     let into = told.clone();
     let _relay = alice.client.subscribe_commits(move |events| {

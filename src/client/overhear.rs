@@ -132,10 +132,10 @@ impl Inner {
         match event {
             Event::Conversation { group, .. } => self.listen(Topic::Group(*group)),
             // Its own client publishes it, unless it was closed right after.
-            Event::Message { row, .. } if row.status == MessageStatus::Unpublished => {
-                if self.live.borrow().is_some() {
-                    self.publish_in_time(row.group);
-                }
+            Event::Message { row, .. }
+                if row.status == MessageStatus::Unpublished && self.live.borrow().is_some() =>
+            {
+                self.publish_in_time(row.group);
             }
             _ => {}
         }

@@ -323,13 +323,6 @@ impl User {
         self.history(group, HistoryOptions::default()).iter().map(text_of).collect()
     }
 
-    /// A second client on the same database, as in another tab.
-    pub fn twin(&self) -> User {
-        let (store, delivery) = (self.store.clone(), self.delivery.clone());
-        let client = self.world.open(&self.secret, store.clone(), delivery.clone()).expect("opens");
-        User { client, store, delivery, secret: self.secret, world: self.world.clone() }
-    }
-
     pub fn consent(&self, entity: Entity) -> State {
         self.call(move |client| async move { client.consent(entity).await }).expect("a state")
     }
