@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::base::{GroupId, ThreadId};
+use crate::base::{GroupId, Nanos, ThreadId};
 use crate::client::Inner;
 use crate::engine::state::{GroupCtx, ThreadCtx};
 use crate::engine::unit::Unit;
@@ -12,6 +12,8 @@ use crate::store::rows::CountersRow;
 
 /// How often a step is repeated because another tab committed first.
 const REPEATS: usize = 16;
+/// A clock is not rounded further than this, in nanoseconds.
+const ROUNDED_NS: i64 = 1_000_000_000;
 /// Groups kept loaded; beyond it all are dropped and loaded again on use.
 const KEPT_GROUPS: usize = 256;
 
@@ -98,7 +100,7 @@ impl Inner {
                 cache.clear();
             }
             let (counters, revision) = self.counters(&mut cache).await?;
-            let unit = Unit::new(self.platform.now(), counters, revision);
+            let unit = Unit::new(self.next_ns(), counters, revision);
             let mut step =
                 Step { inner: self, cache: &mut cache, unit, groups: Vec::new(), threads: Vec::new() };
             let value = decide(&mut step).await?;
@@ -127,8 +129,17 @@ impl Inner {
         Err(Error::new("store.failed", "another tab kept changing the same data; try again").into())
     }
 
+    /// The local clock, rising with every step: browsers round it, and messages sent within one
+    /// tick keep their order. A clock that was set back is followed.
+    fn next_ns(&self) -> Nanos {
+        let (now, last) = (self.platform.now().0, self.last_ns.get());
+        let rounded = now <= last && last - now < ROUNDED_NS;
+        Nanos(if rounded { last + 1 } else { now })
+    }
+
     async fn commit(&self, step: Step<'_>) -> Result<Vec<crate::engine::event::Event>, StoreError> {
         let Step { cache, unit, groups, threads, .. } = step;
+        self.last_ns.set(unit.last_tick().0);
         let (changes, events, counters) = unit.finish();
         if !changes.is_empty() {
             self.store.apply(changes).await?;

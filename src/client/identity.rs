@@ -82,14 +82,22 @@ impl Logs {
             Some(log) => log,
             None => self.stored(inbox).await?,
         };
-        let wanted = through.unwrap_or(SequenceId(1));
-        while through.is_none() || log.head() < wanted {
+        let wanted = match through {
+            Some(through) => through,
+            None => self.end(inbox).await?,
+        };
+        while log.head() < wanted {
             if self.fetch(&mut log).await? < PAGE as usize {
                 break;
             }
         }
-        if log.head() < wanted {
-            self.confirm_end(&log).await?;
+        // That a log ends is final for what is decided from it (GMOD-014, `dm.unknown_inbox`), so a
+        // short answer alone does not say it.
+        if log.head() < wanted && self.end(inbox).await? > log.head() {
+            return Err(Error::new(
+                "delivery.unavailable",
+                "the delivery service did not answer in full; it is tried again when you sync",
+            ));
         }
         let mut all = self.known.borrow_mut();
         // Another call may have read further meanwhile.
@@ -99,17 +107,10 @@ impl Logs {
         Ok(log)
     }
 
-    /// That a log ends is final for what is decided from it (GMOD-014, `dm.unknown_inbox`), so a
-    /// short answer alone does not say it.
-    async fn confirm_end(&self, log: &Log) -> Result<(), Error> {
-        let answer = self.delivery.newest(vec![Topic::Identity(log.inbox())]).await?;
-        match answer.first() {
-            Some(Some(newest)) if newest.sequence_id > log.head() => Err(Error::new(
-                "delivery.unavailable",
-                "the delivery service did not answer in full; it is tried again when you sync",
-            )),
-            _ => Ok(()),
-        }
+    /// The position of an inbox's newest update; 0 when there is none.
+    async fn end(&self, inbox: InboxId) -> Result<SequenceId, Error> {
+        let answer = self.delivery.newest(vec![Topic::Identity(inbox)]).await?;
+        Ok(answer.into_iter().flatten().map(|newest| newest.sequence_id).next().unwrap_or_default())
     }
 
     async fn stored(&self, inbox: InboxId) -> Result<Log, Error> {

@@ -44,7 +44,10 @@ impl Client {
             lines.iter().map(|line| line.winner).collect()
         };
         let rows = options.finish(self.0.group_rows(&groups).await?);
-        self.0.describe(rows).await
+        let mut listed = self.0.describe(rows).await?;
+        let mut threads = Vec::new();
+        listed.retain(|one| options.wants(one.group.thread(), one.consent, &mut threads));
+        Ok(listed)
     }
 
     /// The conversation a group belongs to: the winner for any group of a stitched DM (DMS-007).

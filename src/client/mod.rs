@@ -69,6 +69,8 @@ pub(crate) struct Inner {
     fresh: RefCell<BTreeSet<[u8; 32]>>,
     kicked: RefCell<BTreeSet<GroupId>>,
     live: RefCell<Option<sync::Live>>,
+    /// The last local time a step was given.
+    last_ns: Cell<i64>,
     closed: Cell<bool>,
 }
 

@@ -77,6 +77,7 @@ impl Client {
             fresh: RefCell::new(BTreeSet::new()),
             kicked: RefCell::new(BTreeSet::new()),
             live: RefCell::new(None),
+            last_ns: Cell::new(0),
             closed: Cell::new(false),
         })))
     }

@@ -1,7 +1,7 @@
 //! The conversation list: which lines to read, and which of them an app gets
 //! (DMS-007, CONS-030, CONS-031).
 
-use crate::base::Nanos;
+use crate::base::{Nanos, ThreadId};
 use crate::consent::{Filter, State};
 use crate::store::rows::{GroupKind, GroupRow, ListingRow, Row};
 use crate::store::{Read, Record, StoreError, Table, after_prefix};
@@ -39,12 +39,11 @@ impl ListOptions {
     /// The lines to read: one range a consent state, newest first.
     pub fn reads(&self) -> Vec<Read> {
         // Another order or a filter beyond consent has to see every line.
-        let whole = self.order_by != OrderBy::LastActivity
-            || self.kind.is_some()
-            || self.created_after.is_some()
-            || self.created_before.is_some();
+        let whole = !self.limits_lines() || self.kind.is_some();
         let limit = if whole { None } else { self.limit.map(|n| u32::try_from(n).unwrap_or(u32::MAX)) };
-        Filter::listing(self.consent.as_deref())
+        // A line has its winner's consent; a duplicate is listed by its own.
+        let filter = if self.include_duplicates { Filter::EVERY } else { self.filter() };
+        filter
             .states()
             .map(|state| Read::Range {
                 table: Table::Listing,
@@ -66,13 +65,41 @@ impl ListOptions {
             .collect::<Result<Vec<_>, _>>()?;
         lines.retain(|line| line.kind != GroupKind::Sync && self.kind.is_none_or(|kind| kind == line.kind));
         lines.sort_by(|a, b| b.sort.cmp(&a.sort).then_with(|| a.thread.cmp(&b.thread)));
-        if self.order_by == OrderBy::LastActivity
-            && self.created_after.is_none()
-            && self.created_before.is_none()
-        {
+        if self.limits_lines() {
             lines.truncate(self.limit.unwrap_or(usize::MAX));
         }
         Ok(lines)
+    }
+
+    /// The consent states wanted (CONS-031).
+    fn filter(&self) -> Filter {
+        Filter::listing(self.consent.as_deref())
+    }
+
+    /// True when the first lines are the first conversations.
+    fn limits_lines(&self) -> bool {
+        self.order_by == OrderBy::LastActivity
+            && self.created_after.is_none()
+            && self.created_before.is_none()
+            && !self.include_duplicates
+    }
+
+    /// Whether a group of a duplicates list is wanted by its own consent (CONS-030), within the
+    /// limit; `threads` are those listed so far. Duplicates ride along with their conversation and
+    /// do not count against the limit.
+    pub fn wants(&self, thread: ThreadId, consent: State, threads: &mut Vec<ThreadId>) -> bool {
+        if !self.include_duplicates {
+            return true;
+        }
+        if !self.filter().includes(consent) {
+            return false;
+        }
+        let known = threads.contains(&thread);
+        if !known && threads.len() < self.limit.unwrap_or(usize::MAX) {
+            threads.push(thread);
+            return true;
+        }
+        known
     }
 
     /// Applies what only the group's row can answer.
@@ -84,7 +111,6 @@ impl ListOptions {
         if self.order_by == OrderBy::CreatedAt {
             groups.sort_by(|a, b| b.created_ns.cmp(&a.created_ns).then_with(|| a.id.cmp(&b.id)));
         }
-        // Duplicates ride along with their conversation and do not count against the limit.
         if !self.include_duplicates {
             groups.truncate(self.limit.unwrap_or(usize::MAX));
         }

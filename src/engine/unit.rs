@@ -33,6 +33,11 @@ impl Unit {
         Nanos(self.now.0.saturating_add(self.ticks - 1))
     }
 
+    /// The last local time this step gave out.
+    pub fn last_tick(&self) -> Nanos {
+        Nanos(self.now.0.saturating_add((self.ticks - 1).max(0)))
+    }
+
     /// The next database-wide delivery number (PROC-024).
     pub fn next_delivery(&mut self) -> u64 {
         self.counters_used = true;

@@ -81,6 +81,13 @@ impl Platform for TestPlatform {
     }
 }
 
+impl TestPlatform {
+    /// The world's time.
+    pub fn now_ns(&self) -> i64 {
+        self.now.get()
+    }
+}
+
 /// A device's own clock, off by `skew_ns`.
 pub struct Device {
     world: Rc<TestPlatform>,

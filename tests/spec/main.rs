@@ -3,5 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod consent;
+mod dm;
 mod exactly_once;
 mod simulation;

@@ -5,13 +5,13 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use dovetail::base::{GroupId, MessageId};
+use dovetail::base::{GroupId, MessageId, Topic};
 use dovetail::client::{Client, EventSubscription};
 use dovetail::consent::{Entity, State};
 use dovetail::delivery::memory::Faults;
 use dovetail::engine::event::Event;
 use dovetail::engine::list::ListOptions;
-use dovetail::store::rows::MessageStatus;
+use dovetail::store::rows::{EnvelopeRow, MessageKind, MessageStatus};
 use dovetail::wire::EncodedContent;
 
 use crate::common::dump::{self, Dump};
@@ -240,11 +240,13 @@ impl Sim {
 
     /// Everything works again; all devices talk until nothing is left to say.
     fn quieten(&mut self) {
-        for device in &mut self.devices {
+        for device in &self.devices {
             device.user.delivery.set(|faults| *faults = Faults::default());
-            device.revive();
             device.user.gate.plan(None);
         }
+        // Deaths under way still happen.
+        self.world.settle(60_000);
+        self.devices.iter_mut().for_each(Device::revive);
         for _ in 0..4 {
             for device in &mut self.devices {
                 device.user.sync();
@@ -302,6 +304,9 @@ fn run(seed: u64) {
         sim.check_stores();
     }
     sim.quieten();
+    if std::env::var("DOVETAIL_SEED").is_ok() {
+        sim.tell();
+    }
     sim.check_end();
 }
 
@@ -340,4 +345,34 @@ fn dms_007_009_013_all_orders_end_in_one_conversation_third_quarter() {
 #[test]
 fn dms_007_009_013_all_orders_end_in_one_conversation_last_quarter() {
     quarter(3);
+}
+
+impl Sim {
+    /// What the devices hold, for a failed seed.
+    fn tell(&self) {
+        println!("replays {}", self.replays);
+        for (at, device) in self.devices.iter().enumerate() {
+            println!("device {at} of {:?}", device.user.inbox());
+            let dump = Dump::of(&device.user.store);
+            for group in dump.groups().values() {
+                let last = group.last_message_ns.map(|at| at.0 % 1_000_000_000_000_000);
+                println!("  {:?} {:?} epoch {} last {last:?}", group.id, group.state, group.epoch);
+                let mut rows: Vec<_> =
+                    dump.messages().into_values().filter(|m| m.group == group.id).collect();
+                rows.sort_by_key(|row| row.sort_key());
+                for row in rows.iter().filter(|row| row.kind == MessageKind::Application) {
+                    let sent = row.sent_ns.0 % 1_000_000_000_000_000;
+                    println!("    {} {:?} {:?} at {sent}", text_of(row), row.status, row.sequence_id);
+                }
+                for kept in
+                    dump.rows::<EnvelopeRow>().iter().filter(|row| row.topic == Topic::Group(group.id))
+                {
+                    println!("    {:?} {:?}", kept.sequence_id, kept.state);
+                }
+                for intent in dump.intents().iter().filter(|i| i.group == group.id) {
+                    println!("    intent {} {:?}", intent.number, intent.state);
+                }
+            }
+        }
+    }
 }
