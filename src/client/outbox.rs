@@ -80,6 +80,7 @@ impl Inner {
                 Work::Build(number) => self.build(group, number).await?,
                 Work::Encrypt(sends) => self.encrypt(group, sends).await?,
                 Work::Welcomes(number) => self.publish_welcomes(group, number).await?,
+                Work::EndProposals => self.end_proposals(group).await?,
                 Work::GiveUp(sends, code) => self.give_up(group, sends, code).await?,
             }
         }
@@ -175,6 +176,18 @@ impl Inner {
             ));
         }
         Ok(())
+    }
+
+    async fn end_proposals(&self, group: GroupId) -> Result<(), Error> {
+        self.step(async |step| {
+            let Some(mut ctx) = step.take_group(group).await? else { return Ok(()) };
+            if ctx.keeps_proposals() && !ctx.commit_wanted() {
+                ctx.add_intent(Operation::SelfUpdate, &mut step.unit);
+            }
+            step.keep_group(ctx);
+            Ok(())
+        })
+        .await
     }
 
     /// Marks messages that can never leave as failed.

@@ -46,13 +46,7 @@ impl Client {
         self.0.open()?;
         let mut report = SyncReport::default();
         self.0.run_outboxes(&mut report).await?;
-        // Trouble with the Welcomes does not keep the groups from being read.
-        let welcomes = self.0.sync_welcomes().await;
-        if let Err(error) = &welcomes {
-            if error.code == "delivery.unavailable" {
-                return Err(error.clone());
-            }
-        }
+        let welcomes = self.0.take_welcomes().await?;
         self.0.sync_groups(&mut report, |_| true).await?;
         // What was read can leave something to publish: a change to rebuild, Welcomes.
         self.0.run_outboxes(&mut report).await?;
@@ -170,6 +164,15 @@ impl Inner {
             }
         }
         Ok(())
+    }
+
+    /// Takes in Welcomes. Trouble with them does not keep the groups from being read, unless
+    /// nothing can be read at all.
+    pub(super) async fn take_welcomes(self: &Rc<Self>) -> Result<Result<(), Error>, Error> {
+        match self.sync_welcomes().await {
+            Err(error) if error.code == "delivery.unavailable" => Err(error),
+            other => Ok(other),
+        }
     }
 
     /// Reads every active group that is `wanted` to its end.

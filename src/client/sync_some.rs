@@ -30,11 +30,7 @@ impl Client {
         self.0.open()?;
         let mut report = SyncReport::default();
         self.0.run_outboxes(&mut report).await?;
-        // Trouble with the Welcomes does not keep the groups from being read.
-        let welcomes = self.0.sync_welcomes().await;
-        if matches!(&welcomes, Err(error) if error.code == "delivery.unavailable") {
-            return welcomes.map(|()| report);
-        }
+        let welcomes = self.0.take_welcomes().await?;
         let wanted = self.0.groups_by_consent(Filter::listing(states)).await?;
         self.0.sync_groups(&mut report, |group| wanted.contains(&group)).await?;
         self.0.run_outboxes(&mut report).await?;

@@ -61,28 +61,6 @@ impl Client {
         Ok(state_of(self.0.consent_of(entity).await?.as_ref()))
     }
 
-    /// Sets the consent of one entity, now (CONS-011).
-    pub async fn set_consent(&self, entity: Entity, state: State) -> Result<(), Error> {
-        self.0.open()?;
-        self.0
-            .step(async |step| {
-                let group = match entity {
-                    Entity::Conversation(group) => self.0.group_row(group).await?,
-                    Entity::Inbox(_) => None,
-                };
-                let Some(group) = group else {
-                    let stored = self.0.consent_of(entity).await?;
-                    consent::decide_apart(stored.as_ref(), entity, state, &mut step.unit);
-                    return Ok(());
-                };
-                let mut thread = step.take_thread(group.thread()).await?;
-                consent::decide(&mut thread, &[group.id], state, &mut step.unit);
-                step.keep_thread(thread);
-                Ok(())
-            })
-            .await
-    }
-
     /// Sets the consent of a conversation: of every group of a stitched DM, at one time, so that a
     /// blocked peer cannot come back through a duplicate (design section 8).
     pub async fn set_conversation_consent(&self, group: GroupId, state: State) -> Result<(), Error> {

@@ -12,7 +12,7 @@ use crate::engine::{settle, transcripts, views};
 use crate::meta::{MetaError, Op, next_dictionary};
 use crate::mls::facts::{AppDataOp, CommitFacts, ProposalFacts, SenderFacts};
 use crate::mls::{self, OpenError, OpenedCommit, PendingProposal};
-use crate::store::rows::{AttemptRow, GroupState, IntentState, Operation};
+use crate::store::rows::{AttemptRow, GroupState, Operation};
 
 /// A commit of ours, read back.
 pub fn own(
@@ -161,23 +161,14 @@ pub fn proposal(
     known: &Known<'_>,
     facts: &ProposalFacts,
     pending: PendingProposal,
-    unit: &mut Unit,
 ) -> Outcomes {
     let Some(state) = ctx.mls.as_mut() else { return reject("group.not_a_member", "no longer a member") };
     match commit::judge_standalone(facts, &state.group.facts(), &known.me.version) {
         Verdict::Applied => {}
         verdict => return from_verdict(verdict),
     }
-    if let Err(error) = mls::keep_proposal(&state.scratch, &mut state.group, pending) {
-        return Outcomes::Held("bug".into(), error.to_string());
+    match mls::keep_proposal(&state.scratch, &mut state.group, pending) {
+        Ok(()) => Outcomes::Applied,
+        Err(error) => Outcomes::Held("bug".into(), error.to_string()),
     }
-    // No message can be sent while a proposal is kept, and whoever sees one must commit (RFC 9420
-    // section 12.4). Any commit ends it; ours leaves it out, so its author may propose again.
-    let coming = ctx.intents.values().any(|intent| {
-        !matches!(intent.operation, Operation::Send { .. }) && intent.state != IntentState::Committed
-    });
-    if !coming {
-        ctx.add_intent(Operation::SelfUpdate, unit);
-    }
-    Outcomes::Applied
 }

@@ -7,6 +7,7 @@
 //! | commit wanted, none in flight | build it on the present epoch |
 //! | Committed | publish the Welcomes it owes |
 //! | message not encrypted, no commit wanted | encrypt it |
+//! | message not encrypted, proposals kept | want a commit that ends them |
 //! | message of a group that has ended | mark it as failed |
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,6 +48,9 @@ pub enum Work {
     Build(u64),
     /// Encrypt these messages: intent and message id.
     Encrypt(Vec<(u64, MessageId)>),
+    /// Messages wait behind kept proposals: a commit of ours ends those. It leaves them out, so
+    /// that their authors may propose again.
+    EndProposals,
     /// Mark these messages as failed, with the reason's code: intent and message id.
     GiveUp(Vec<(u64, MessageId)>, String),
     /// Publish the Welcomes this intent owes.
@@ -85,7 +89,12 @@ pub fn next(ctx: &GroupCtx) -> Work {
     }
     let waits = |intent: &&IntentRow| intent.state == IntentState::ToPublish;
     let sends: Vec<_> = ctx.intents.values().filter(waits).filter_map(message_of).take(BATCH).collect();
-    if sends.is_empty() || !send::ready(ctx) { Work::Nothing } else { Work::Encrypt(sends) }
+    match sends.is_empty() {
+        true => Work::Nothing,
+        false if send::ready(ctx) => Work::Encrypt(sends),
+        false if ctx.keeps_proposals() => Work::EndProposals,
+        false => Work::Nothing,
+    }
 }
 
 /// Nothing leaves from this group any more: what waits in it never will.

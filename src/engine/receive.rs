@@ -174,7 +174,7 @@ fn open(
         Ok(Opened::Application { sender, plaintext, .. }) => {
             application::receive(ctx, thread, known, (&sender, &plaintext), at, unit)
         }
-        Ok(Opened::Proposal(facts, pending)) => commits::proposal(ctx, known, &facts, pending, unit),
+        Ok(Opened::Proposal(facts, pending)) => commits::proposal(ctx, known, &facts, pending),
         Ok(Opened::Commit(opened)) => commits::foreign(ctx, thread, known, opened, at, unit),
         Err(error) => {
             restore(ctx, &savepoint, false);

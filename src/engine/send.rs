@@ -11,7 +11,7 @@ use crate::store::rows::{
     AttemptRow, ContentTypeView, GroupState, IntentState, MessageKind, MessageRow, MessageStatus, Operation,
     Outcome,
 };
-use crate::wire::{ClientEnvelope, EncodedContent, PlaintextV1, content_type, message_id};
+use crate::wire::{ClientEnvelope, EncodedContent, PlaintextV1, message_id};
 
 /// Greatest size of an EncodedContent an app may send: it must fit, padded and framed, into one
 /// envelope of 1 MiB.
@@ -34,7 +34,7 @@ pub struct Outbound {
 /// type.
 ///
 /// # Errors
-/// `input.value` when it does not decode, `message.empty`, `message.too_large`,
+/// `input.value` when it does not decode, `message.too_large`, `message.empty`,
 /// `content.reserved_type` (GMOD-035).
 pub fn accept(bytes: Vec<u8>, key: String) -> Result<Outbound, Error> {
     if bytes.len() > MAX_CONTENT {
@@ -54,12 +54,11 @@ pub fn accept(bytes: Vec<u8>, key: String) -> Result<Outbound, Error> {
             "membership-change transcripts are written by the client itself and are never sent",
         ));
     }
+    if content.content_type == EncodedContent::text("").content_type && content.content.is_empty() {
+        return Err(Error::new("message.empty", "there is no text to send"));
+    }
     let push = content.content_type.pushes_by_default();
     let t = content.content_type;
-    if t.authority == content_type::AUTHORITY && t.type_id == content_type::TEXT && content.content.is_empty()
-    {
-        return Err(Error::new("message.empty", "the text is empty; there is nothing to send"));
-    }
     let content_type =
         ContentTypeView { authority: t.authority, type_id: t.type_id, major: t.major, minor: t.minor };
     Ok(Outbound { bytes, content_type, key, push })
@@ -104,11 +103,11 @@ pub fn send(
     let row = own_row(ctx, me, outbound, at);
     let id = row.id;
     unit.changes.insert(&row);
-    // Earlier messages that still wait to be encrypted leave first.
-    let first = ctx.intents.values().all(|intent| intent.state != IntentState::ToPublish);
+    // A message encrypted now would overtake those that still wait.
+    let at_once = ready(ctx) && !has_waiting(ctx);
     let operation = Operation::Send { message: id, key: outbound.key.clone(), push: outbound.push };
     let number = ctx.add_intent(operation, unit);
-    if first && ready(ctx) {
+    if at_once {
         encrypt(ctx, me, number, &outbound.bytes, unit)?;
     }
     unit.events.push(Event::Message { row: Box::new(row), consent: thread.state() });
@@ -118,9 +117,16 @@ pub fn send(
 
 /// True when a message can be encrypted now.
 pub fn ready(ctx: &GroupCtx) -> bool {
-    // Kept proposals stop messages in MLS; the commit that ends them was wanted with the first.
-    let free = ctx.mls.as_ref().is_some_and(|mls| mls.group.kept_proposals().is_empty());
-    free && ctx.is_active() && ctx.row.hold.is_none() && !ctx.row.rolled_back && !ctx.commit_wanted()
+    // Whoever was given a proposal commits before it sends (RFC 9420 section 12.4).
+    let free = !ctx.row.rolled_back && !ctx.keeps_proposals();
+    ctx.is_active() && ctx.row.hold.is_none() && free && !ctx.commit_wanted()
+}
+
+/// True when a message is stored and not encrypted.
+fn has_waiting(ctx: &GroupCtx) -> bool {
+    ctx.intents.values().any(|intent| {
+        intent.state == IntentState::ToPublish && matches!(intent.operation, Operation::Send { .. })
+    })
 }
 
 /// Encrypts the content of a waiting intent and stores the attempt.

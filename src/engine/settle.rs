@@ -108,12 +108,12 @@ pub fn rebuild_stale(ctx: &mut GroupCtx, unit: &mut Unit) {
             ctx.end_intent(intent.number, unit);
             continue;
         }
-        if let IntentState::Published(hash) = intent.state {
-            if ctx.attempts.get(&hash).is_none_or(|attempt| attempt.epoch < ctx.row.epoch) {
-                intent.state = IntentState::ToPublish;
-                intent.welcome = None;
-                ctx.put_intent(intent, unit);
-            }
+        if let IntentState::Published(hash) = intent.state
+            && ctx.attempts.get(&hash).is_none_or(|attempt| attempt.epoch < ctx.row.epoch)
+        {
+            intent.state = IntentState::ToPublish;
+            intent.welcome = None;
+            ctx.put_intent(intent, unit);
         }
     }
     forget_old_attempts(ctx, unit);

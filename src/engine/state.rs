@@ -149,6 +149,11 @@ impl GroupCtx {
         self.intents.values().any(|intent| !matches!(intent.operation, Operation::Send { .. }))
     }
 
+    /// True while proposals of other members are kept: MLS sends no message then.
+    pub fn keeps_proposals(&self) -> bool {
+        self.mls.as_ref().is_some_and(|mls| !mls.group.kept_proposals().is_empty())
+    }
+
     /// True when the group is ours to write in.
     pub fn is_active(&self) -> bool {
         self.row.state == GroupState::Active && self.mls.is_some()

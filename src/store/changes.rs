@@ -102,8 +102,12 @@ impl Changes {
     }
 
     /// Stores a row that others may change too: checks `revision` and writes `revision + 1`.
+    /// Written again in the same step, only the first check stands.
     pub fn put_checked<R: Row>(&mut self, row: &R, revision: u64) {
-        self.check(R::TABLE, row.key(), revision);
+        let key = row.key();
+        if !self.checks.iter().any(|check| check.table == R::TABLE && check.key == key) {
+            self.check(R::TABLE, key, revision);
+        }
         self.push(row, revision + 1, false);
     }
 

@@ -72,7 +72,8 @@ impl Gate {
 
     /// Starts counting at 0, with what shall go wrong.
     pub fn plan(&self, plan: Option<Plan>) {
-        (self.applies.set(0), self.calls.set(0));
+        self.applies.set(0);
+        self.calls.set(0);
         *self.plan.borrow_mut() = plan;
     }
 

@@ -112,6 +112,26 @@ fn cons_011_decisions_about_inboxes_and_conversations_not_here_yet_are_kept() {
 }
 
 #[test]
+fn cons_011_several_decisions_about_one_conversation_are_one_act() {
+    let (alice, bo, group) = joined();
+    let (_, other) = with_duplicate(&alice, || {});
+    bo.sync();
+    let decisions = [
+        (Entity::Conversation(group), State::Allowed),
+        (Entity::Conversation(other), State::Allowed),
+        (Entity::Inbox(alice.inbox()), State::Denied),
+        (Entity::Conversation(GroupId([8; 16])), State::Denied),
+        (Entity::Conversation(other), State::Denied),
+    ];
+    bo.call(move |client| async move { client.set_consents(&decisions).await }).unwrap();
+    let records = [group, other].map(|id| record(&bo, id).unwrap());
+    assert_eq!(records.map(|one| one.state), [State::Allowed, State::Denied]);
+    assert_eq!(records[0].consented_at_ns, records[1].consented_at_ns);
+    assert_eq!(state(&bo, GroupId([8; 16])), State::Denied);
+    dump::check(&bo.store);
+}
+
+#[test]
 fn cons_021_sending_allows_every_group_of_the_conversation() {
     let (alice, bo, group) = joined();
     let (_, other) = with_duplicate(&alice, || {});
@@ -279,7 +299,7 @@ fn cons_010_dms_010_the_greatest_record_of_the_set_is_inherited() {
     decide(other, State::Denied);
     let at = record(&bo, other).unwrap().consented_at_ns;
     bo.world.settle(10_000);
-    bo.sync();
+    bo.inspect(group);
     bo.device.skew_ns.set(at.0 - bo.world.platform.now_ns());
     decide(group, State::Allowed);
     assert_eq!(record(&bo, group).unwrap().consented_at_ns, at);

@@ -361,6 +361,7 @@ fn model(rows: &[MessageRow], options: &HistoryOptions) -> Vec<MessageRow> {
             .collect();
     page.sort_by(|a, b| match options.sort_by {
         SortBy::Delivered => a.delivery.cmp(&b.delivery),
+        SortBy::InsertedAt => (a.inserted_ns, a.id).cmp(&(b.inserted_ns, b.id)),
         SortBy::SentAt => {
             let place = |row: &MessageRow| (row.status != MessageStatus::Published, row.sent_ns);
             place(a).cmp(&place(b)).then(a.inserted_ns.cmp(&b.inserted_ns)).then(a.id.cmp(&b.id))
@@ -392,18 +393,22 @@ fn options(
     );
     let types = || proptest::sample::subsequence(vec!["text".to_owned(), "group_updated".to_owned()], 0..=2);
     (
-        (proptest::option::of(0usize..20), any::<bool>(), any::<bool>()),
+        (
+            proptest::option::of(0usize..20),
+            any::<bool>(),
+            proptest::sample::select(vec![SortBy::SentAt, SortBy::Delivered, SortBy::InsertedAt]),
+        ),
         (time.clone(), time),
         (kind, status),
         (proptest::option::weighted(0.3, types()), types().prop_filter("few", |types| types.len() < 2)),
         proptest::sample::subsequence(senders, 0..=1),
     )
         .prop_map(
-            |((limit, descending, delivered), (after, before), (kind, status), (types, not), senders)| {
+            |((limit, descending, sort_by), (after, before), (kind, status), (types, not), senders)| {
                 HistoryOptions {
                     limit,
                     descending,
-                    sort_by: if delivered { SortBy::Delivered } else { SortBy::SentAt },
+                    sort_by,
                     sent_after: after,
                     sent_before: before,
                     kind,

@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod commits;
 mod consent;
 mod dm;
 mod exactly_once;
