@@ -6,6 +6,7 @@ import { showPane } from "./pane.js";
 import { Person } from "./person.js";
 import { eraseAll } from "./restart.js";
 import { showStory } from "./story.js";
+import { followOtherTabs } from "./wallet.js";
 
 /** Opens both people and shows them; rejects when one cannot be opened. */
 export async function startDemo() {
@@ -27,6 +28,10 @@ export async function startDemo() {
       if (typeof detail.content === "string") announce(`${person.nameOf(detail.senderInboxId) ?? "Somebody"} to ${person.name}: ${detail.content}`);
     });
   }
+  followOtherTabs({
+    onSwitch: (key) => attempt(() => people.find((person) => person.key === key).followSwitch()),
+    onNewKey: () => location.reload(),
+  });
   showStory(people, {
     restart,
     inspect: () => attempt(async () => {

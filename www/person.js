@@ -3,7 +3,7 @@
 // State changes only in `refresh`, which reads everything anew; streams say when. There is no polling.
 
 import { BrowserDelivery, Client, ConsentState, ContentType, DeliveryStatus, GroupMessageKind } from "/dist/index.js";
-import { signerOf, tab } from "./wallet.js";
+import { offline, openChat, signerOf } from "./wallet.js";
 
 export const LOG_NAME = "dovetail-demo";
 export const databaseOf = (key) => `dovetail-demo-${key}`;
@@ -27,7 +27,6 @@ export class Person extends EventTarget {
   /** Ids of conversations with something not looked at. */
   unread = new Set();
 
-  #handle;
   #limit = PAGE;
   #stale = false;
   #reading;
@@ -37,7 +36,7 @@ export class Person extends EventTarget {
     this.key = key;
     this.name = name;
     this.delivery = new BrowserDelivery({ name: LOG_NAME });
-    this.delivery.offline = tab.read(`offline.${key}`) === "yes";
+    this.delivery.offline = offline.read(key);
   }
 
   async open() {
@@ -54,7 +53,7 @@ export class Person extends EventTarget {
     this.#follow(opened);
     this.#follow(messages, (message) => this.#arrived(message));
     this.#follow(consent);
-    const id = tab.read(`open.${this.key}`);
+    const id = openChat.read(this.key);
     if (id) this.current = { id };
     await this.refresh();
   }
@@ -78,8 +77,14 @@ export class Person extends EventTarget {
   }
 
   async setOnline(online) {
+    offline.write(this.key, !online);
+    await this.followSwitch();
+  }
+
+  /** Does what the network switch says, which is one for all tabs. */
+  async followSwitch() {
+    const online = !offline.read(this.key);
     this.delivery.offline = !online;
-    tab.write(`offline.${this.key}`, online ? undefined : "yes");
     this.#changed();
     if (online) await this.#sync(() => this.client.conversations.syncAll(EVERY_STATE));
     await this.refresh();
@@ -105,11 +110,11 @@ export class Person extends EventTarget {
 
   /** Sends in the open conversation; the first message of a draft makes it. */
   async send(text) {
-    const { peer } = this.current;
-    const handle = this.#handle ?? (await this.client.conversations.createDm(peer));
+    const asked = this.current;
+    const handle = asked.id ? await this.#find(asked.id) : await this.client.conversations.createDm(asked.peer);
     await handle.sendText(text);
     // Unless something else was opened meanwhile.
-    if (this.current?.peer === peer) this.#setCurrent({ id: handle.id });
+    if (this.current === asked && !asked.id) this.#setCurrent({ id: handle.id });
     await this.refresh();
   }
 
@@ -121,7 +126,8 @@ export class Person extends EventTarget {
   }
 
   async decide(state) {
-    await this.#handle.updateConsentState(state);
+    const handle = await this.#find(this.current.id);
+    await handle.updateConsentState(state);
     await this.refresh();
   }
 
@@ -168,13 +174,19 @@ export class Person extends EventTarget {
     const peer = await handle?.peerInboxId();
     this.sharedInspection = sharedInspection;
     if (this.current !== wanted) return;
-    this.#handle = handle;
     this.inspection = inspection;
     this.hasEarlier = messages.length > this.#limit;
     this.messages = messages.slice(0, this.#limit).reverse();
     if (handle) this.current = { id: handle.id, peer, consent: await handle.consentState() };
     else if (wanted?.id) this.#setCurrent(undefined);
     if (handle) this.unread.delete(handle.id);
+  }
+
+  /** The handle of a conversation. */
+  async #find(id) {
+    const handle = await this.client.conversations.getConversationById(id);
+    if (!handle) throw new Error("This conversation is gone. Open another one.");
+    return handle;
   }
 
   #page(handle) {
@@ -188,9 +200,8 @@ export class Person extends EventTarget {
 
   #setCurrent(current) {
     this.current = current;
-    this.#handle = undefined;
     this.#limit = PAGE;
-    tab.write(`open.${this.key}`, current?.id);
+    openChat.write(this.key, current?.id);
   }
 
   /** Being offline is a state that shows, not an error to report. */
@@ -219,7 +230,7 @@ export class Person extends EventTarget {
 
   /** An own message is told of once, when it is durable here: this waits until it has its place in the log. */
   async #settle(message) {
-    const handle = await this.client.conversations.getConversationById(message.conversationId);
+    const handle = await this.#find(message.conversationId);
     await this.#sync(() => handle.sync());
     await this.refresh();
   }

@@ -8,6 +8,8 @@ import { createEOASigner } from "/dist/index.js";
 
 const PREFIX = "dovetail-demo.";
 const keyName = (person) => `${PREFIX}key.${person}`;
+const offlineName = (person) => `${PREFIX}offline.${person}`;
+const openName = (person) => `${PREFIX}open.${person}`;
 
 /** The signer of a person, the same one after a reload. */
 export function signerOf(person) {
@@ -20,14 +22,32 @@ export function signerOf(person) {
   return createEOASigner(key);
 }
 
-/** What this tab remembers over a reload: the open chat, the offline switch. */
-export const tab = {
-  read: (name) => sessionStorage.getItem(PREFIX + name) ?? undefined,
-  write(name, value) {
-    if (value === undefined) sessionStorage.removeItem(PREFIX + name);
-    else sessionStorage.setItem(PREFIX + name, value);
+/** Whether a person is offline, the same in every tab. */
+export const offline = {
+  read: (person) => localStorage.getItem(offlineName(person)) !== null,
+  write(person, value) {
+    if (value) localStorage.setItem(offlineName(person), "yes");
+    else localStorage.removeItem(offlineName(person));
   },
 };
+
+/** The chat this tab shows of a person, kept over a reload. */
+export const openChat = {
+  read: (person) => sessionStorage.getItem(openName(person)) ?? undefined,
+  write(person, id) {
+    if (id === undefined) sessionStorage.removeItem(openName(person));
+    else sessionStorage.setItem(openName(person), id);
+  },
+};
+
+/** Tells what another tab did: `onSwitch(person)` for the network switch, `onNewKey()` after it started over. */
+export function followOtherTabs({ onSwitch, onNewKey }) {
+  addEventListener("storage", ({ key, newValue }) => {
+    const [kind, person] = key?.startsWith(PREFIX) ? key.slice(PREFIX.length).split(".") : [];
+    if (kind === "offline") onSwitch(person);
+    if (kind === "key" && newValue !== null) onNewKey();
+  });
+}
 
 /** Forgets everything the page remembers. */
 export function forget() {
