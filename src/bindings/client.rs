@@ -8,7 +8,6 @@ use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use super::events;
-use super::filter::Asked;
 use super::life::{Life, promise};
 use super::open::Account;
 use super::options::{Arg, group_id};
@@ -202,9 +201,9 @@ impl RawClient {
     /// Resolves when subscribed: everything that happens afterwards is reported.
     pub fn subscribe(&self, filter: JsValue, listener: JsValue) -> Promise {
         self.call(async |handle| {
-            let asked = Asked::read(&Arg::new(filter, "filter"))?;
+            let interest = Arg::new(filter, "filter").interest()?;
             let listener = Arg::new(listener, "listener").function()?;
-            Ok(events::subscribe(handle.client, asked, listener).await?.into())
+            Ok(events::subscribe(handle.client, interest, listener).await?.into())
         })
     }
 }

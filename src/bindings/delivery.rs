@@ -11,11 +11,12 @@ use std::rc::Rc;
 
 use futures::FutureExt;
 use futures::future::{Either, LocalBoxFuture, select};
-use js_sys::{Array, BigInt, Function, Object, Promise, Reflect, Uint8Array};
+use js_sys::{Array, BigInt, Function, Object, Promise, Reflect};
 use wasm_bindgen::closure::Closure;
 use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
 
+use super::bytes::bytes_of;
 use super::life::Life;
 use super::platform::sleep;
 use super::values::{Fields, list};
@@ -211,7 +212,7 @@ fn incoming(item: &JsValue) -> Result<Incoming, DeliveryError> {
 }
 
 fn bytes(value: &JsValue, most: usize) -> Result<Vec<u8>, DeliveryError> {
-    let Some(array) = value.dyn_ref::<Uint8Array>() else {
+    let Some(array) = bytes_of(value) else {
         return Err(invalid("bytes that are no Uint8Array"));
     };
     if array.length() as usize > most {

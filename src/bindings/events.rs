@@ -15,11 +15,10 @@ use js_sys::Function;
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use super::filter::{Asked, News, Picker};
 use super::life;
 use super::values::{self, Fields};
 use crate::base::{GroupId, ThreadId};
-use crate::client::{Client, EventSubscription};
+use crate::client::{Client, EventSubscription, Interest, News};
 use crate::error::Error;
 
 /// News told between two reads of the store.
@@ -28,7 +27,13 @@ const TOGETHER: usize = 64;
 /// A subscription.
 #[wasm_bindgen]
 pub struct RawSubscription {
-    ended: Rc<Cell<bool>>,
+    state: Rc<State>,
+}
+
+/// Owned by the telling task too, so that a subscription lives on when nobody holds its handle.
+#[derive(Default)]
+struct State {
+    ended: Cell<bool>,
     events: Cell<Option<EventSubscription>>,
 }
 
@@ -36,43 +41,35 @@ pub struct RawSubscription {
 impl RawSubscription {
     /// Reports nothing more; ending twice is fine.
     pub fn end(&self) {
-        self.ended.set(true);
-        drop(self.events.take());
+        self.state.ended.set(true);
+        drop(self.state.events.take());
     }
 }
 
-/// Subscribes; everything committed afterwards is reported.
+/// Subscribes; everything committed afterwards is reported. Without an interest nothing is.
 ///
 /// # Errors
-/// `conversation.not_found` when the filter names a conversation that is not stored.
-pub async fn subscribe(client: Client, asked: Asked, listener: Function) -> Result<RawSubscription, Error> {
-    let named = match &asked {
-        Asked::Messages { conversation, .. } => *conversation,
-        _ => None,
-    };
-    let thread = match named {
-        Some(group) => Some(client.thread(group).await?),
-        None => None,
-    };
-    if client.is_closed() {
-        return Err(Error::new("client.closed", "the client was closed; create it again"));
-    }
-    let picker = Picker::new(asked, thread);
-    let ended = Rc::new(Cell::new(false));
+/// `conversation.not_found` when a conversation is named that is not stored.
+pub async fn subscribe(
+    client: Client,
+    interest: Option<Interest>,
+    listener: Function,
+) -> Result<RawSubscription, Error> {
+    let state = Rc::new(State::default());
+    let Some(interest) = interest else { return Ok(RawSubscription { state }) };
     let (sender, news) = mpsc::unbounded();
-    let events = client.subscribe_commits(move |events| {
-        for one in picker.pick(events) {
-            // The other end is gone once a read failed: the client is closed.
-            let _ = sender.unbounded_send(one);
-        }
+    let events = client.follow(interest, move |one| {
+        // The other end is gone once the client is closed.
+        let _ = sender.unbounded_send(one);
     });
-    life::spawn(tell(client, news, ended.clone(), listener));
-    Ok(RawSubscription { ended, events: Cell::new(Some(events)) })
+    state.events.set(Some(events.await?));
+    life::spawn(tell(client, news, state.clone(), listener));
+    Ok(RawSubscription { state })
 }
 
-async fn tell(client: Client, mut news: UnboundedReceiver<News>, ended: Rc<Cell<bool>>, listener: Function) {
+async fn tell(client: Client, mut news: UnboundedReceiver<News>, state: Rc<State>, listener: Function) {
     let call = |event: JsValue| {
-        if !ended.get()
+        if !state.ended.get()
             && let Err(thrown) = listener.call1(&JsValue::UNDEFINED, &event)
         {
             // A listener's own mistake: said, and nothing else stops.
@@ -86,7 +83,7 @@ async fn tell(client: Client, mut news: UnboundedReceiver<News>, ended: Rc<Cell<
         {
             batch.push(more);
         }
-        if ended.get() {
+        if state.ended.get() {
             return;
         }
         // A client closed meanwhile can read nothing more: what is left of the queue is dropped.

@@ -7,9 +7,9 @@
 //! | `open` | `createClient`: database, delivery, registration, background work |
 //! | `client`, `conversation` | the methods of `RawClient` |
 //! | `wallet` | inbox ids and local keys, without a client |
-//! | `options` | reading arguments |
+//! | `options`, `bytes` | reading arguments |
 //! | `values` | rows as plain objects |
-//! | `filter`, `events` | subscriptions |
+//! | `events` | subscriptions |
 //! | `delivery` | a delivery object of the app as a [`Delivery`](crate::delivery::Delivery) |
 //! | `tabs` | several tabs on one database: who reads in the background, what the others hear |
 //! | `platform`, `life` | clock, chance, waiting; tasks that end with a crash |
@@ -18,12 +18,12 @@
 //! No exported function throws: each takes any value and returns a promise, which settles unless
 //! the module stops (then the TypeScript side settles it). Nothing is borrowed across an await.
 
+mod bytes;
 mod client;
 mod conversation;
 mod delivery;
 mod errors;
 mod events;
-mod filter;
 mod life;
 mod open;
 mod options;

@@ -7,12 +7,13 @@
 use std::rc::Rc;
 
 use futures::FutureExt;
-use js_sys::{Function, Object, Promise, Reflect, Uint8Array};
+use js_sys::{Function, Object, Promise, Reflect};
+use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
-use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
 use zeroize::Zeroizing;
 
+use super::bytes::bytes_of;
 use super::client::{Handle, RawClient};
 use super::delivery::JsDelivery;
 use super::life::{Life, promise};
@@ -151,7 +152,7 @@ async fn ask(sign: Function, text: String) -> Result<Vec<u8>, String> {
     let answer =
         sign.call1(&JsValue::UNDEFINED, &JsValue::from_str(&text)).map_err(|thrown| reason(&thrown))?;
     let answer = JsFuture::from(Promise::resolve(&answer)).await.map_err(|thrown| reason(&thrown))?;
-    let bytes = answer.dyn_ref::<Uint8Array>().ok_or("it gave no Uint8Array")?;
+    let bytes = bytes_of(&answer).ok_or("it gave no Uint8Array")?;
     Ok(bytes.to_vec())
 }
 

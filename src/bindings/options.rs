@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use js_sys::{Array, Function, Object, Reflect, Uint8Array};
+use js_sys::{Array, Function, Object, Reflect};
 use wasm_bindgen::{JsCast, JsValue};
 
+use super::bytes::bytes_of;
 use crate::base::{GroupId, Nanos};
+use crate::client::Interest;
 use crate::consent::{Entity, State};
 use crate::engine::history::{HistoryOptions, SortBy};
 use crate::engine::list::{ListOptions, OrderBy};
@@ -94,7 +96,7 @@ impl Arg {
 
     /// Bytes, copied.
     pub fn bytes(self) -> Result<Vec<u8>, Error> {
-        match self.value.dyn_ref::<Uint8Array>() {
+        match bytes_of(&self.value) {
             Some(bytes) => Ok(bytes.to_vec()),
             None => Err(self.wrong("a Uint8Array")),
         }
@@ -173,6 +175,24 @@ impl Arg {
         }
         Identifier::ethereum(&text)
             .map_err(|error| Error::new("input.identifier", format!("{}: {error}", self.name)))
+    }
+
+    /// A `RawFilter`. None when nothing can match.
+    pub fn interest(self) -> Result<Option<Interest>, Error> {
+        let of = self.field("of")?.text()?;
+        let kind = self.may("conversationType", Arg::conversation_type)?;
+        let states = self.may("consentStates", Arg::consent_states)?;
+        let possible = kind != Some(None);
+        let kind = kind.flatten();
+        let interest = match of.as_str() {
+            "messages" => {
+                Interest::Messages { conversation: self.may("conversationId", Arg::id)?, kind, states }
+            }
+            "conversations" => Interest::Conversations { kind, states },
+            "consent" => Interest::Consent,
+            _ => return Err(self.wrong("of messages, conversations or consent")),
+        };
+        Ok(possible.then_some(interest))
     }
 
     /// `RawListConversations`. None when nothing can match.

@@ -8,6 +8,8 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use futures::StreamExt;
+use futures::channel::mpsc;
 use js_sys::{Array, Function, Object, Promise, Reflect};
 use wasm_bindgen::closure::Closure;
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -66,6 +68,7 @@ impl Tab {
         }
         drop(self.telling.take());
         if let Some(channel) = &self.channel {
+            channel.set_onmessage(&JsValue::NULL);
             channel.close();
         }
         life::forget_crash(&self.release);
@@ -153,20 +156,27 @@ fn relay(client: &Client, channel: &Rc<BroadcastChannel>) -> EventSubscription {
     // What was heard is told by the same hub, and is not told on.
     let hearing = Rc::new(Cell::new(false));
     let life = Life::now();
-    let heard = {
-        let (client, hearing) = (client.clone(), hearing.clone());
-        move |message: JsValue| {
-            if life.check().is_err() {
-                return;
-            }
-            let (client, hearing) = (client.clone(), hearing.clone());
-            let Ok(told) = Arg::new(message, "event").field("data").and_then(read) else { return };
-            life::spawn(async move {
-                // What cannot be read now is read when it is asked for.
-                let _ = client.overhear(&told, &hearing).await;
-            });
+    let (sender, mut news) = mpsc::unbounded();
+    let heard = move |message: JsValue| {
+        if life.check().is_err() {
+            return;
+        }
+        if let Ok(told) = Arg::new(message, "event").field("data").and_then(read) {
+            // The other end is gone once the client is closed.
+            let _ = sender.unbounded_send(told);
         }
     };
+    life::spawn({
+        let (client, hearing) = (client.clone(), hearing.clone());
+        async move {
+            while let Some(told) = news.next().await {
+                // What cannot be read now is read when it is asked for.
+                if client.overhear(&told, &hearing).await.is_err() && client.is_closed() {
+                    return;
+                }
+            }
+        }
+    });
     channel.set_onmessage(&Closure::<dyn Fn(JsValue)>::new(heard).into_js_value());
     let channel = channel.clone();
     client.subscribe_commits(move |events| {

@@ -8,6 +8,7 @@
 mod decide;
 mod driver;
 mod events;
+mod feed;
 mod history;
 mod identity;
 mod inspect;
@@ -26,6 +27,7 @@ mod verbs;
 mod welcomes;
 
 pub use events::EventSubscription;
+pub use feed::{Interest, News};
 pub use inspect::{GroupInspection, Inspection};
 pub use list::Conversation;
 pub use open::{OpenOptions, Sign};

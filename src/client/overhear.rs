@@ -3,9 +3,10 @@
 //! whoever hears nothing sees everything when it reads.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use crate::base::{GroupId, MessageId, Topic};
+use crate::base::{GroupId, MessageId, ThreadId, Topic};
 use crate::client::{Client, Inner};
 use crate::consent::{Entity, State};
 use crate::engine::event::Event;
@@ -29,6 +30,20 @@ pub enum Overheard {
 }
 
 impl Overheard {
+    fn group(&self) -> Option<GroupId> {
+        match self {
+            Self::Conversation(group, ..) | Self::GroupChanged(group) => Some(*group),
+            _ => None,
+        }
+    }
+
+    fn message(&self) -> Option<MessageId> {
+        match self {
+            Self::Message(id, _) => Some(*id),
+            _ => None,
+        }
+    }
+
     /// What the others need to hear of an event.
     pub fn of(event: &Event) -> Option<Self> {
         match event {
@@ -52,12 +67,8 @@ impl Client {
     /// `store.*` when it cannot be read; nothing is told then.
     pub async fn overhear(&self, told: &[Overheard], hearing: &Cell<bool>) -> Result<(), Error> {
         self.0.open()?;
-        // What is loaded here is older: steps would find out by themselves, reads would not.
-        self.0.cache.lock().await.clear();
-        let mut events = Vec::with_capacity(told.len());
-        for one in told {
-            events.extend(self.0.event_of(*one).await?);
-        }
+        let events = self.0.events_of(told).await?;
+        self.0.forget(&events).await;
         for event in &events {
             self.0.take_over(event);
         }
@@ -70,21 +81,50 @@ impl Client {
 }
 
 impl Inner {
-    async fn event_of(&self, told: Overheard) -> Result<Option<Event>, Error> {
-        Ok(match told {
-            Overheard::Conversation(group, consent, duplicate) => self.group_row(group).await?.map(|row| {
-                let thread = row.thread();
-                Event::Conversation { group, thread, consent, duplicate }
-            }),
+    /// The events of a commit, completed with what is stored now.
+    async fn events_of(&self, told: &[Overheard]) -> Result<Vec<Event>, Error> {
+        let groups: Vec<GroupId> = told.iter().filter_map(Overheard::group).collect();
+        let groups: BTreeMap<GroupId, ThreadId> =
+            self.group_rows(&groups).await?.into_iter().map(|row| (row.id, row.thread())).collect();
+        let messages: Vec<MessageId> = told.iter().filter_map(Overheard::message).collect();
+        let rows = self.message_rows(&messages).await?.into_iter().flatten();
+        let mut messages: BTreeMap<MessageId, MessageRow> = rows.map(|row| (row.id, row)).collect();
+        let event = |one: &Overheard| match *one {
+            Overheard::Conversation(group, consent, duplicate) => {
+                let thread = *groups.get(&group)?;
+                Some(Event::Conversation { group, thread, consent, duplicate })
+            }
             Overheard::GroupChanged(group) => {
-                self.group_row(group).await?.map(|row| Event::GroupChanged { group, thread: row.thread() })
+                Some(Event::GroupChanged { group, thread: *groups.get(&group)? })
             }
             Overheard::Message(id, consent) => {
-                let row: Option<MessageRow> = self.message_rows(&[id]).await?.pop().flatten();
-                row.map(|row| Event::Message { row: Box::new(row), consent })
+                Some(Event::Message { row: Box::new(messages.remove(&id)?), consent })
             }
             Overheard::Consent(entity, state) => Some(Event::Consent { entity, state }),
-        })
+        };
+        Ok(told.iter().filter_map(event).collect())
+    }
+
+    /// Drops what is loaded of the groups concerned: steps would find out by themselves that it is
+    /// outdated, reads would not.
+    async fn forget(&self, events: &[Event]) {
+        let mut cache = self.cache.lock().await;
+        cache.counters = None;
+        for event in events {
+            let (group, thread) = match event {
+                Event::Conversation { group, thread, .. } | Event::GroupChanged { group, thread } => {
+                    (*group, *thread)
+                }
+                Event::Message { row, .. } => (row.group, row.thread),
+                Event::Consent { entity: Entity::Conversation(group), .. } => {
+                    let Some(thread) = cache.groups.get(group).map(|ctx| ctx.row.thread()) else { continue };
+                    (*group, thread)
+                }
+                Event::Consent { .. } | Event::MessageStatus { .. } => continue,
+            };
+            cache.groups.remove(&group);
+            cache.threads.remove(&thread);
+        }
     }
 
     /// What the client that reads in the background does for the others.

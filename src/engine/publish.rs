@@ -184,7 +184,7 @@ pub fn refused(
     ctx.end_attempt(attempt.hash, unit);
     unit.changes.strict();
     if attempt.commit {
-        if let Some(mls) = &mut ctx.mls {
+        if let Some(mls) = ctx.mls.as_mut() {
             mls::clear_pending(&mls.scratch, &mut mls.group).map_err(Error::bug)?;
         }
         settle::given_up(ctx, attempt.intent, "delivery.refused", unit);

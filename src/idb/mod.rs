@@ -20,7 +20,7 @@
 //!
 //! **What a call sees.** A row is written whole or not at all, by the transaction it is in. Within
 //! a transaction requests happen in the order they were issued: the checks of a unit are read
-//! before its writes, and the handler of the last check either aborts everything or commits.
+//! before its writes, and the handler of the last check aborts everything on a mismatch.
 //! A dropped future aborts its transaction if that is not already being committed.
 //!
 //! **A lost connection.** Browsers close connections (storage cleared, disk trouble, a suspended

@@ -1,16 +1,17 @@
 //! All reads of a call as one read-only transaction.
 //!
 //! Every request is issued in the first turn and the answers are collected when the transaction is
-//! over. Only a descending read with a limit needs a second request, since `getAll` has no
-//! direction everywhere yet: a key cursor jumps to the last row wanted, and its handler asks for
-//! the rows from there on. So it costs three answers of the browser instead of one a row.
+//! over. Only a descending read with a limit may need a second request: `getAllRecords`, which has
+//! a direction, is not in every browser yet. Without it a key cursor jumps to the last row wanted,
+//! and its handler asks for the rows from there on: three answers of the browser instead of one a
+//! row.
 //!
 //! A range without a limit is read whole: it is for tables and prefixes that stay small.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use js_sys::Array;
+use js_sys::{Array, Function, Object};
 use wasm_bindgen::closure::Closure;
 use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{
@@ -87,6 +88,22 @@ impl Source {
         }
     }
 
+    /// The last rows, greatest first, where the browser can answer that at once.
+    fn last_records(&self, range: &JsValue, limit: u32) -> Result<Option<IdbRequest>, JsValue> {
+        let source: &JsValue = match self {
+            Self::Table(store) => store,
+            Self::Index(index) => index,
+        };
+        let Ok(method) = values::property(source, "getAllRecords").dyn_into::<Function>() else {
+            return Ok(None);
+        };
+        let options = Object::new();
+        values::set(&options, "query", range)?;
+        values::set(&options, "count", &JsValue::from_f64(f64::from(limit)))?;
+        values::set(&options, "direction", &JsValue::from_str("prev"))?;
+        Ok(Some(method.call1(source, &options)?.unchecked_into()))
+    }
+
     /// Rows and their keys; at most `limit` of them, which is not 0.
     fn rows(&self, range: &JsValue, limit: Option<u32>) -> Result<Rows, JsValue> {
         let (values, keys) = match (self, limit) {
@@ -131,6 +148,7 @@ enum Asked {
     Nothing,
     Row { table: Table, key: Vec<u8>, request: IdbRequest },
     Rows { table: Table, rows: Rows, descending: bool },
+    Records { table: Table, request: IdbRequest },
     Last { table: Table, last: Last },
     Count(Option<IdbRequest>),
 }
@@ -153,16 +171,18 @@ impl Asked {
             }
             Read::Range { table, index, from, to, descending, limit } => {
                 let source = Source::of(store, *index)?;
-                match (*descending, *limit) {
-                    (true, Some(limit)) => {
-                        let last = Last::ask(source, from.as_deref(), to.as_deref(), limit)?;
-                        Ok(Self::Last { table: *table, last })
+                let range = values::range(from.as_deref(), to.as_deref())?;
+                let Some(limit) = limit.filter(|_| *descending) else {
+                    let rows = source.rows(&range, *limit)?;
+                    return Ok(Self::Rows { table: *table, rows, descending: *descending });
+                };
+                Ok(match source.last_records(&range, limit)? {
+                    Some(request) => Self::Records { table: *table, request },
+                    None => {
+                        let last = Last::ask(source, &range, from.clone(), to.clone(), limit)?;
+                        Self::Last { table: *table, last }
                     }
-                    (descending, limit) => {
-                        let range = values::range(from.as_deref(), to.as_deref())?;
-                        Ok(Self::Rows { table: *table, rows: source.rows(&range, limit)?, descending })
-                    }
-                }
+                })
             }
         }
     }
@@ -184,6 +204,13 @@ impl Asked {
                 }
                 Ok(records)
             }
+            Self::Records { table, request } => list(&request)?
+                .iter()
+                .map(|found| {
+                    let key = values::key_bytes(&values::property(&found, "primaryKey"));
+                    record(table, key, &values::property(&found, "value"), sealer)
+                })
+                .collect(),
             Self::Last { table, last } => last.records(table, sealer),
             Self::Count(None) => Ok(vec![Record::count(0)]),
             Self::Count(Some(request)) => {
@@ -203,11 +230,16 @@ struct Last {
 }
 
 impl Last {
-    fn ask(source: Source, from: Option<&[u8]>, to: Option<&[u8]>, limit: u32) -> Result<Self, JsValue> {
-        let cursor = source.last_key_first(&values::range(from, to)?)?;
+    fn ask(
+        source: Source,
+        range: &JsValue,
+        from: Option<Vec<u8>>,
+        to: Option<Vec<u8>>,
+        limit: u32,
+    ) -> Result<Self, JsValue> {
+        let cursor = source.last_key_first(range)?;
         let found = Rc::new(RefCell::new(None));
         let (request, answer) = (cursor.clone(), found.clone());
-        let (from, to) = (from.map(<[u8]>::to_vec), to.map(<[u8]>::to_vec));
         let mut jumped = limit == 1;
         let handler = Closure::<dyn FnMut(Event)>::new(move |_| {
             let step = || -> Result<Option<Rows>, JsValue> {

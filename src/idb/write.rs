@@ -2,8 +2,11 @@
 //!
 //! Everything is sealed and made into values before the transaction begins. All its requests are
 //! issued in one turn: first the rows whose revisions are checked, then the writes. The browser
-//! answers in that order, so the handler of the last check runs before any write counts, and
-//! either aborts the transaction or commits it.
+//! answers in that order and commits when all are answered, so the handler of the last check comes
+//! before that and can abort the whole.
+//!
+//! The transaction is never told to commit early. That would save an answer, but Firefox then
+//! completes a transaction in which a request failed, and a taken key would go unnoticed.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -83,9 +86,6 @@ impl Unit {
                 Step::Delete { table, keys } => stores.of(*table)?.delete(keys)?,
             };
         }
-        if self.checks.is_empty() {
-            commit(transaction);
-        }
         Ok(verdict)
     }
 }
@@ -135,13 +135,6 @@ pub(super) fn begin(
         .map_err(|thrown| errors::in_transaction(&thrown))
 }
 
-/// Commits without waiting for the browser to find that nothing more is asked.
-#[expect(deprecated, reason = "only web-sys calls it so; the standard does not")]
-fn commit(transaction: &IdbTransaction) {
-    // A browser without it, or one that is aborting already, does the right thing by itself.
-    let _ = transaction.commit();
-}
-
 /// Object stores of a transaction, each looked up once.
 struct Stores<'a> {
     transaction: &'a IdbTransaction,
@@ -173,9 +166,7 @@ impl Verdict {
             let holds = |(request, expected): &(IdbRequest, u64)| {
                 request.result().is_ok_and(|value| values::revision(&value) == *expected)
             };
-            if found.iter().all(holds) {
-                commit(&transaction);
-            } else {
+            if !found.iter().all(holds) {
                 seen.set(true);
                 // Only an ended transaction refuses.
                 let _ = transaction.abort();

@@ -153,23 +153,42 @@ export function abortOnPut(nth) {
   });
 }
 
-/** The n-th transaction is refused, and its database told that it was closed. */
+/** The request of the n-th put fails, and with it the transaction. */
+export function failPut(nth, error) {
+  onCall(IDBObjectStore.prototype, "put", nth, function (put, args) {
+    const request = put.apply(this, args);
+    const { transaction } = this;
+    const exception = new DOMException("put here by a test", error);
+    Object.defineProperty(transaction, "error", { value: exception });
+    // Once the whole unit has been asked for.
+    queueMicrotask(() => transaction.abort());
+    return request;
+  });
+}
+
+/** The n-th transaction is refused, and its database then told that it was closed. */
 export function closeOnTransaction(nth) {
   onCall(IDBDatabase.prototype, "transaction", nth, function () {
     this.close();
-    const database = this;
-    setTimeout(() => database.dispatchEvent(new Event("close")), 0);
+    setTimeout(() => closeEvent(this), 0);
     throw new DOMException("The database connection is closing.", "InvalidStateError");
   });
 }
 
-/** Tells the database of the next transaction that it was closed, before that begins. */
-export function closeEventBeforeTransaction() {
-  onCall(IDBDatabase.prototype, "transaction", 1, function (transaction, args) {
-    this.close();
-    this.dispatchEvent(new Event("close"));
+/** What a database sees when the browser closes it. */
+export function closeEvent(database) {
+  database.close();
+  database.dispatchEvent(new Event("close"));
+}
+
+/** Collects the databases of transactions from now on. */
+export function watchConnections() {
+  const seen = [];
+  onCall(IDBDatabase.prototype, "transaction", 0, function (transaction, args) {
+    if (!seen.includes(this)) seen.push(this);
     return transaction.apply(this, args);
   });
+  return seen;
 }
 
 export function failOpening(error) {
@@ -192,6 +211,11 @@ export function forbidIndexedDb() {
 
 export function hideWebCrypto() {
   patch(crypto, "subtle", { value: undefined });
+}
+
+/** As in browsers that do not have `getAllRecords` yet. */
+export function hideGetAllRecords() {
+  for (const { prototype } of [IDBObjectStore, IDBIndex]) patch(prototype, "getAllRecords", { value: undefined });
 }
 
 /** Notes `mode durability` of every transaction from now on. */

@@ -1,55 +1,42 @@
-//! What a subscription is told (CONS-042, CONS-043, CONS-044), and what was told already.
+//! What a subscription is told of commits (CONS-042, CONS-043, CONS-044), each message once.
+//!
+//! An own message is told when it is stored, not again when it is read back: an app shows it at
+//! once, online or not. Membership changes of a DM are left out, as in its history.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::base::{GroupId, MessageId, ThreadId};
-use crate::consent::{Entity, Filter as States, State};
+use crate::client::{Client, EventSubscription};
+use crate::consent::{Entity, Filter, State};
 use crate::engine::event::Event;
 use crate::error::Error;
-use crate::store::rows::{GroupKind, MessageRow, MessageStatus};
+use crate::store::rows::{GroupKind, MessageKind, MessageRow, MessageStatus};
 
-use super::options::Arg;
+/// How many told messages are remembered, in case another tab tells of one again.
+const LATELY: usize = 1024;
 
-/// A `RawFilter` as given: a conversation is not looked up yet.
-pub enum Asked {
+/// What a subscription is about.
+#[derive(Clone, Debug)]
+pub enum Interest {
     /// Messages.
     Messages {
         /// Of one conversation, named by any of its groups.
         conversation: Option<GroupId>,
         /// Of conversations of this kind.
-        kind: Option<Option<GroupKind>>,
+        kind: Option<GroupKind>,
         /// Of conversations in these states.
         states: Option<Vec<State>>,
     },
     /// New conversations.
     Conversations {
         /// Of this kind.
-        kind: Option<Option<GroupKind>>,
+        kind: Option<GroupKind>,
         /// In these states.
         states: Option<Vec<State>>,
     },
     /// Consent.
     Consent,
-}
-
-impl Asked {
-    /// Reads a `RawFilter`.
-    pub fn read(arg: &Arg) -> Result<Self, Error> {
-        let of = arg.field("of")?.text()?;
-        let kind = |arg: &Arg| arg.may("conversationType", Arg::conversation_type);
-        let states = |arg: &Arg| arg.may("consentStates", Arg::consent_states);
-        match of.as_str() {
-            "messages" => Ok(Self::Messages {
-                conversation: arg.may("conversationId", Arg::id)?,
-                kind: kind(arg)?,
-                states: states(arg)?,
-            }),
-            "conversations" => Ok(Self::Conversations { kind: kind(arg)?, states: states(arg)? }),
-            "consent" => Ok(Self::Consent),
-            other => Err(Error::new("input.value", format!("there is no subscription of {other}"))),
-        }
-    }
 }
 
 /// Something to tell.
@@ -62,41 +49,57 @@ pub enum News {
     Consent(Vec<(Entity, State)>),
 }
 
+impl Client {
+    /// Calls `listener` with what `interest` asks for of each commit from now on, until the
+    /// subscription is dropped.
+    ///
+    /// # Errors
+    /// `conversation.not_found` when the named conversation is not stored; `client.closed`.
+    pub async fn follow(
+        &self,
+        interest: Interest,
+        listener: impl Fn(News) + 'static,
+    ) -> Result<EventSubscription, Error> {
+        let named = match &interest {
+            Interest::Messages { conversation, .. } => *conversation,
+            _ => None,
+        };
+        let thread = match named {
+            Some(group) => Some(self.thread(group).await?),
+            None => None,
+        };
+        self.0.open()?;
+        let picker = Picker { interest, thread, told: RefCell::default(), lately: RefCell::default() };
+        Ok(self.subscribe_commits(move |events| picker.pick(events).into_iter().for_each(&listener)))
+    }
+}
+
 /// Picks what a subscription is told.
-pub struct Picker {
-    asked: Asked,
-    /// The thread of `conversation`.
+struct Picker {
+    interest: Interest,
+    /// The thread of the named conversation.
     thread: Option<ThreadId>,
-    /// Own messages told when they were sent, which come again when they are read back.
+    /// Own messages told when they were stored, which come again when they are read back.
     told: RefCell<BTreeSet<MessageId>>,
-    /// Published messages told lately: another tab may tell of one a second time.
+    /// Published messages told lately.
     lately: RefCell<VecDeque<MessageId>>,
 }
 
-/// How many messages [`Picker::lately`] holds.
-const LATELY: usize = 1024;
-
 impl Picker {
-    /// Picks what was asked for; `thread` is the thread of the named conversation.
-    pub fn new(asked: Asked, thread: Option<ThreadId>) -> Self {
-        Self { asked, thread, told: RefCell::default(), lately: RefCell::default() }
-    }
-
-    /// What of a commit's events is told.
-    pub fn pick(&self, events: &[Event]) -> Vec<News> {
-        match &self.asked {
-            Asked::Messages { kind, states, .. } => {
+    fn pick(&self, events: &[Event]) -> Vec<News> {
+        match &self.interest {
+            Interest::Messages { kind, states, .. } => {
                 let filter = match self.thread {
-                    Some(_) => States::one_conversation(states.as_deref()),
-                    None => States::all_messages(states.as_deref()),
+                    Some(_) => Filter::one_conversation(states.as_deref()),
+                    None => Filter::all_messages(states.as_deref()),
                 };
                 events.iter().filter_map(|event| self.message(event, *kind, filter)).collect()
             }
-            Asked::Conversations { kind, states } => {
-                let filter = States::conversations(states.as_deref());
+            Interest::Conversations { kind, states } => {
+                let filter = Filter::conversations(states.as_deref());
                 events.iter().filter_map(|event| conversation(event, *kind, filter)).collect()
             }
-            Asked::Consent => {
+            Interest::Consent => {
                 let of = |event: &Event| match event {
                     Event::Consent { entity, state } => Some((*entity, *state)),
                     _ => None,
@@ -107,21 +110,19 @@ impl Picker {
         }
     }
 
-    fn message(&self, event: &Event, kind: Option<Option<GroupKind>>, filter: States) -> Option<News> {
+    fn message(&self, event: &Event, kind: Option<GroupKind>, filter: Filter) -> Option<News> {
         let Event::Message { row, consent } = event else { return None };
         let wanted = self.thread.is_none_or(|thread| thread == row.thread)
             && is_kind(row.thread, kind)
-            && filter.includes(*consent);
-        // Told once: when it was sent here, or else when it is at its place.
+            && filter.includes(*consent)
+            && !(row.kind == MessageKind::MembershipChange && matches!(row.thread, ThreadId::Dm(_)));
         let news = match row.status {
             MessageStatus::Published => !self.told.borrow_mut().remove(&row.id) && self.remember(row.id),
             _ => wanted && self.told.borrow_mut().insert(row.id),
         };
         (wanted && news).then(|| News::Message(row.clone()))
     }
-}
 
-impl Picker {
     /// Notes a message as told; false when it was.
     fn remember(&self, id: MessageId) -> bool {
         let mut lately = self.lately.borrow_mut();
@@ -136,7 +137,7 @@ impl Picker {
     }
 }
 
-fn conversation(event: &Event, kind: Option<Option<GroupKind>>, filter: States) -> Option<News> {
+fn conversation(event: &Event, kind: Option<GroupKind>, filter: Filter) -> Option<News> {
     match event {
         // Another group of a DM that is known already is no new conversation (DMS-007).
         Event::Conversation { group, thread, consent, duplicate: false }
@@ -148,10 +149,10 @@ fn conversation(event: &Event, kind: Option<Option<GroupKind>>, filter: States) 
     }
 }
 
-fn is_kind(thread: ThreadId, kind: Option<Option<GroupKind>>) -> bool {
+fn is_kind(thread: ThreadId, kind: Option<GroupKind>) -> bool {
     let own = match thread {
         ThreadId::Dm(_) => GroupKind::Dm,
         ThreadId::Group(_) => GroupKind::Group,
     };
-    kind.is_none_or(|kind| kind == Some(own))
+    kind.is_none_or(|kind| kind == own)
 }

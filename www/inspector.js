@@ -1,0 +1,112 @@
+// The drawer that shows the physical groups behind the open conversation.
+
+import { ConsentState } from "/dist/index.js";
+import { make, setText, showItems } from "./dom.js";
+import { exact, sentence, shortId } from "./format.js";
+import { marksOf, whyWinner, winnerOf } from "./groups.js";
+import { databaseOf } from "./person.js";
+
+const CONSENT = new Map([
+  [ConsentState.Unknown, "Unknown"],
+  [ConsentState.Allowed, "Allowed"],
+  [ConsentState.Denied, "Denied"],
+]);
+const NONE = "–";
+
+/** The rows of the table: a name, and how it reads for a group. */
+const FACTS = [
+  ["Created by", (group, person) => person.nameOf(group.creatorInboxId) ?? shortId(group.creatorInboxId)],
+  ["Last activity", (group) => (group.lastMessageNs === undefined ? NONE : exact(group.lastMessageNs))],
+  ["Epoch", (group) => (group.epochAuthenticator === "" ? NONE : String(group.epoch))],
+  // Equal on both sides: nobody was led into another epoch.
+  ["Authenticator", (group) => (group.epochAuthenticator === "" ? NONE : shortId(group.epochAuthenticator))],
+  ["Consent", (group) => CONSENT.get(group.consentState)],
+  ["Decided", (group) => (group.consentedAtNs === undefined ? NONE : exact(group.consentedAtNs))],
+  ["Pending work", (group) => (group.pendingIntents === 0 ? NONE : String(group.pendingIntents))],
+];
+
+export function showInspector(pane, person) {
+  const drawer = pane.querySelector(".inspector");
+  const toggle = pane.querySelector(".inspect");
+  drawer.id = `inspector-${person.key}`;
+  drawer.setAttribute("aria-label", `Groups behind ${person.name}'s conversation`);
+  toggle.setAttribute("aria-controls", drawer.id);
+  let wanted = false;
+
+  const setOpen = (open, { focus = true } = {}) => {
+    wanted = open;
+    render();
+    if (focus) (open ? drawer.querySelector("h3") : toggle).focus();
+  };
+  toggle.addEventListener("click", () => setOpen(drawer.hidden));
+  drawer.querySelector("button").addEventListener("click", () => setOpen(false));
+  pane.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && !drawer.hidden) setOpen(false);
+  });
+
+  const render = () => {
+    drawer.hidden = !wanted || !person.inspection;
+    toggle.setAttribute("aria-expanded", String(!drawer.hidden));
+    if (!drawer.hidden) fill(drawer, person);
+  };
+  return { render, setOpen };
+}
+
+function fill(drawer, person) {
+  const { inspection } = person;
+  const marks = marksOf(inspection);
+  const groups = [...inspection.groups].sort((one, two) => (one.groupId < two.groupId ? -1 : 1));
+  setText(drawer.querySelector(".lead"), lead(inspection));
+  showItems(drawer.querySelector("thead tr"), [undefined, ...groups], {
+    key: (group) => group?.groupId ?? "names",
+    create: createHead,
+    update: (cell, group) => group && updateHead(cell, group, marks),
+  });
+  showItems(drawer.querySelector("tbody"), FACTS, {
+    key: ([name]) => name,
+    create: ([name]) => make("tr", {}, make("th", { scope: "row", textContent: name })),
+    update: (row, [, read]) => updateFact(row, groups.map((group) => read(group, person))),
+  });
+  showItems(drawer.querySelector(".issues"), groups.flatMap(issues), {
+    key: (text) => text,
+    create: (text) => make("li", { textContent: text }),
+    update: () => {},
+  });
+  setText(drawer.querySelector(".facts"), `Installation ${shortId(person.client.installationId)} in database ${databaseOf(person.key)}`);
+}
+
+function lead(inspection) {
+  const count = inspection.groups.length;
+  if (count < 2) return "One group carries this conversation.";
+  const winner = winnerOf(inspection);
+  return `${count} groups, one conversation. New messages go to ${winner.groupId.slice(0, 4)}: ${whyWinner(inspection)}.`;
+}
+
+/** A column of the table: a group. The first one holds the names of the rows. */
+function createHead(group) {
+  if (!group) return make("td");
+  const id = make("code", { title: group.groupId, textContent: shortId(group.groupId) });
+  return make("th", { scope: "col" }, make("span", { class: "mark" }, id), make("span", { class: "badge" }));
+}
+
+function updateHead(cell, group, marks) {
+  cell.querySelector(".mark").dataset.mark = marks.get(group.groupId);
+  const badge = cell.querySelector(".badge");
+  const role = marks.size < 2 ? "" : group.isWinner ? "Winner" : "Duplicate";
+  const state = group.state === "active" ? "" : group.state;
+  badge.classList.toggle("winner", role === "Winner");
+  setText(badge, [role, state].filter(Boolean).join(", "));
+}
+
+function updateFact(row, texts) {
+  while (row.cells.length > texts.length + 1) row.deleteCell(-1);
+  texts.forEach((text, at) => setText(row.cells[at + 1] ?? row.insertCell(), text));
+}
+
+/** What waits or was refused, a sentence each. */
+function issues(group) {
+  const name = group.groupId.slice(0, 4);
+  const held = group.hold ? [`${name} waits: ${sentence(group.hold.message)}`] : [];
+  const rejected = group.rejected.map(({ sequenceId, code, reason }) => `${name} rejected envelope ${sequenceId} (${code}): ${sentence(reason)}`);
+  return [...held, ...rejected];
+}
