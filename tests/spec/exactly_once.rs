@@ -4,12 +4,15 @@
 use std::rc::Rc;
 
 use dovetail::base::{GroupId, SequenceId};
+use dovetail::meta::component::GROUP_NAME;
 use dovetail::mls::{self, FrameKind, Opened};
 use dovetail::store::StoreError;
 use dovetail::wire::EncodedContent;
+use openmls::prelude::Propose;
 
+use crate::common::forge::Forger;
 use crate::common::gate::{Plan, distinct};
-use crate::common::{User, World, dump, forge};
+use crate::common::{User, World, dump, forge, wallet};
 
 /// Every kind of trouble at every point of an action with so many writes and calls.
 fn plans((applies, calls): (u64, u64)) -> Vec<Plan> {
@@ -94,24 +97,39 @@ fn assert_clean(user: &User, group: GroupId) {
 /// Opens everything a client ever handed out for a group, stored or not, with the keys of a device
 /// that joined apart: a generation used twice would be refused the second time.
 fn assert_generations_differ(handed: &User, witness: &User, group: GroupId) {
+    assert_one_commit_an_epoch(handed, group);
     let (scratch, mut state) = forge::join_apart(witness);
-    let mut commits: Vec<(u64, Vec<u8>)> = Vec::new();
     for payload in distinct(&handed.gate.handed.borrow(), group) {
         let data = forge::mls_of(&payload);
         let frame = mls::peek(&data).expect("a frame");
-        match frame.kind {
-            FrameKind::Application => match mls::open(&scratch, &mut state, &data) {
-                Ok(Opened::Application { .. }) => {}
-                Ok(_) => panic!("not a message"),
-                Err(error) => panic!("a payload handed out does not open: {error}"),
-            },
-            FrameKind::Commit => {
-                assert!(commits.iter().all(|(epoch, _)| *epoch != frame.epoch), "two commits in one epoch");
-                commits.push((frame.epoch, data));
-            }
-            other => panic!("unexpected {other:?}"),
+        if frame.kind != FrameKind::Application {
+            continue;
+        }
+        match mls::open(&scratch, &mut state, &data) {
+            Ok(Opened::Application { .. }) => {}
+            Ok(_) => panic!("not a message"),
+            Err(error) => panic!("a payload handed out does not open: {error}"),
         }
     }
+}
+
+/// Of one epoch, one commit was ever handed out.
+fn assert_one_commit_an_epoch(handed: &User, group: GroupId) {
+    let mut epochs = Vec::new();
+    for payload in distinct(&handed.gate.handed.borrow(), group) {
+        let frame = mls::peek(&forge::mls_of(&payload)).expect("a frame");
+        if frame.kind == FrameKind::Commit {
+            assert!(!epochs.contains(&frame.epoch), "two commits in one epoch");
+            epochs.push(frame.epoch);
+        }
+    }
+}
+
+fn is_first(plan: &Plan) -> bool {
+    let (Plan::KillBeforeApply(k) | Plan::KillAfterApply(k) | Plan::FailApply(k, _)) = plan else {
+        return true;
+    };
+    *k == 0
 }
 
 struct Pair {
@@ -139,7 +157,15 @@ fn apart() -> Pair {
 }
 
 /// What was accepted is at both exactly once and in order; what was not is at neither or at both.
+/// Nothing was refused anywhere, and no generation was used twice.
 fn assert_delivered(pair: &mut Pair, plan: &Option<Plan>) {
+    assert_texts(pair, plan);
+    assert_clean(&pair.alice, pair.group);
+    assert_clean(&pair.bo, pair.group);
+    assert_generations_differ(&pair.alice, &pair.witness, pair.group);
+}
+
+fn assert_texts(pair: &Pair, plan: &Option<Plan>) {
     quiet(&[&pair.alice, &pair.bo]);
     let texts = pair.bo.texts(pair.group);
     assert_eq!(pair.alice.texts(pair.group), texts, "{plan:?}");
@@ -154,9 +180,6 @@ fn assert_delivered(pair: &mut Pair, plan: &Option<Plan>) {
     }
     let order: Vec<_> = pair.sent.iter().filter(|(text, _)| texts.iter().any(|one| one == text)).collect();
     assert!(order.iter().map(|(text, _)| *text).eq(texts.iter().map(String::as_str)), "order, {plan:?}");
-    assert_clean(&pair.alice, pair.group);
-    assert_clean(&pair.bo, pair.group);
-    assert_generations_differ(&pair.alice, &pair.witness, pair.group);
 }
 
 #[test]
@@ -233,6 +256,86 @@ fn dms_008_a_join_happens_exactly_once_wherever_it_is_cut_off() {
             assert_delivered(pair, plan);
             let group = pair.bo.inspect(pair.group).groups.remove(0);
             assert!(group.row.anchor > SequenceId(0) && pair.bo.conversations().len() == 1);
+        },
+    );
+    println!("{points} points");
+    assert!(points > 10);
+}
+
+#[test]
+fn gmod_036_a_commit_behind_kept_proposals_is_made_once_wherever_it_is_cut_off() {
+    let points = every_point(
+        || {
+            let mut pair = apart();
+            let proposer = pair.bo.world.user("bo");
+            pair.group = pair.alice.dm(&pair.bo);
+            pair.alice.sync();
+            pair.bo.sync();
+            proposer.sync();
+            let forger = Forger::of(&proposer);
+            let update =
+                Propose::UpdateAppDataComponent { component_id: GROUP_NAME, update: b"name".to_vec() };
+            forger.publish(pair.group, forger.propose(pair.group, update));
+            pair
+        },
+        |pair| &mut pair.alice,
+        |pair| {
+            risky_sync(&pair.alice);
+            for text in ["one", "two"] {
+                if !pair.alice.gate.is_dead() {
+                    let accepted = risky_text(&pair.alice, pair.group, text);
+                    pair.sent.push((text, accepted));
+                }
+            }
+            pair.alice.world.settle(20);
+            risky_sync(&pair.alice);
+        },
+        |pair, plan| {
+            // Whatever became of it, a message sent now goes through.
+            pair.alice.text(pair.group, "last");
+            pair.sent.push(("last", Some(true)));
+            assert_texts(pair, plan);
+            let [alice, bo] = [&pair.alice, &pair.bo].map(|user| {
+                let row = user.inspect(pair.group).groups.remove(0).row;
+                (row.epoch, row.authenticator)
+            });
+            assert_eq!(alice, bo, "{plan:?}");
+            // Cut off before it saw the proposal, it may have written first.
+            assert!(alice.0 == 2 || matches!(plan, Some(plan) if alice.0 == 1 && is_first(plan)), "{plan:?}");
+            assert_one_commit_an_epoch(&pair.alice, pair.group);
+        },
+    );
+    println!("{points} points");
+    assert!(points > 30);
+}
+
+#[test]
+fn registering_makes_one_installation_wherever_it_is_cut_off() {
+    let points = every_point(
+        || {
+            let mut pair = apart();
+            pair.alice = pair.bo.world.device("late");
+            pair
+        },
+        |pair| &mut pair.alice,
+        |pair| {
+            let sign = wallet(pair.alice.secret);
+            pair.alice.risk(move |client| async move { client.register(1, &sign).await });
+        },
+        |pair, plan| {
+            let sign = wallet(pair.alice.secret);
+            pair.alice
+                .call(move |client| async move { client.register(1, &sign).await })
+                .expect("registered");
+            let inbox = pair.alice.inbox();
+            let state = pair.bo.call(move |client| async move { client.inbox_state(inbox).await });
+            assert_eq!(state.unwrap().unwrap().installations().len(), 1, "{plan:?}");
+            // Its newest key package is one it has the keys of.
+            pair.group = pair.bo.dm(&pair.alice);
+            pair.bo.text(pair.group, "welcome");
+            pair.bo.sync();
+            pair.alice.sync();
+            assert_eq!(pair.alice.texts(pair.group), ["welcome"], "{plan:?}");
         },
     );
     println!("{points} points");
