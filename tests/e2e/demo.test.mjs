@@ -325,6 +325,30 @@ test("on a phone one person at a time, nothing wider than the screen", async () 
   );
 });
 
+test("an envelope that is refused shows in the inspector of both", async () => {
+  await inPage(async (page) => {
+    await startChat(page, "ada");
+    await write(page, "ada", "Hello");
+    await rows(page, "ben", "requests").click();
+    const [groupId] = (await inspected(page, "ada")).groups;
+    await inspected(page, "ben");
+    await page.evaluate(async (id) => {
+      const { BrowserDelivery } = await import("/dist/index.js");
+      const delivery = new BrowserDelivery({ name: "dovetail-demo" });
+      const payload = new TextEncoder().encode("no envelope at all");
+      const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", payload));
+      await delivery.publish([{ topic: `00${id}`, payload, hash }]);
+      await delivery.close();
+    }, groupId);
+    await write(page, "ada", "Still here");
+    for (const person of PEOPLE) {
+      await untilShown(page, person, 2);
+      await pane(page, person).locator(".issues li").waitFor();
+      assert.match(await pane(page, person).locator(".issues li").textContent(), new RegExp(`^${groupId.slice(0, 4)} rejected envelope \\d+ \\(`));
+    }
+  });
+});
+
 test("starting over deletes both people", async () => {
   await inPage(async (page) => {
     const inboxes = () => page.locator(".inbox").allTextContents();

@@ -1,0 +1,98 @@
+//! Rows of the tables `envelopes`, `positions` and `associations`.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Row, bytes};
+use crate::base::{InboxId, Nanos, SequenceId, Topic};
+use crate::store::Table;
+
+/// Why an envelope is in the table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum EnvelopeState {
+    /// Received, its turn has not come.
+    Pending,
+    /// Waits for something: the code and a sentence.
+    Held(String, String),
+    /// Refused for good: the requirement id or code, and a sentence. The payload is dropped.
+    Rejected(String, String),
+}
+
+/// An envelope received and not applied.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EnvelopeRow {
+    /// Its topic.
+    pub topic: Topic,
+    /// Its position.
+    pub sequence_id: SequenceId,
+    /// The service's time.
+    pub server_ns: Nanos,
+    /// SHA-256 of the payload.
+    pub hash: [u8; 32],
+    /// The bytes.
+    #[serde(with = "bytes")]
+    pub payload: Vec<u8>,
+    /// Why it is here.
+    pub state: EnvelopeState,
+    /// When it was first received here.
+    pub received_ns: Nanos,
+}
+
+impl EnvelopeRow {
+    /// The prefix of a topic's envelopes.
+    pub fn topic_prefix(topic: Topic) -> Vec<u8> {
+        topic.to_bytes()
+    }
+}
+
+impl Row for EnvelopeRow {
+    const TABLE: Table = Table::Envelopes;
+    fn key(&self) -> Vec<u8> {
+        [self.topic.to_bytes().as_slice(), &self.sequence_id.0.to_be_bytes()].concat()
+    }
+}
+
+/// How far a topic was read (PROC).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PositionRow {
+    /// The topic.
+    pub topic: Topic,
+    /// Greatest id durably received.
+    pub received: SequenceId,
+    /// Greatest id applied or terminally rejected.
+    pub processed: SequenceId,
+}
+
+impl Row for PositionRow {
+    const TABLE: Table = Table::Positions;
+    fn key(&self) -> Vec<u8> {
+        self.topic.to_bytes()
+    }
+}
+
+/// One update of an inbox's identity log, as resolved here.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AssociationRow {
+    /// The inbox.
+    pub inbox: InboxId,
+    /// The update's position.
+    pub sequence_id: SequenceId,
+    /// The update itself.
+    #[serde(with = "bytes")]
+    pub update: Vec<u8>,
+    /// The update was accepted by the replay rules; a rejected one still holds its position.
+    pub accepted: bool,
+}
+
+impl AssociationRow {
+    /// The prefix of an inbox's log.
+    pub fn inbox_prefix(inbox: InboxId) -> Vec<u8> {
+        inbox.as_bytes().to_vec()
+    }
+}
+
+impl Row for AssociationRow {
+    const TABLE: Table = Table::Associations;
+    fn key(&self) -> Vec<u8> {
+        [self.inbox.as_bytes(), self.sequence_id.0.to_be_bytes().as_slice()].concat()
+    }
+}

@@ -1,0 +1,57 @@
+//! Rows of the table `meta`: the installation and the counters.
+
+use serde::{Deserialize, Serialize};
+
+use super::Row;
+use crate::base::{InboxId, InstallationId, Nanos};
+use crate::store::Table;
+
+/// The installation this database belongs to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InstallationRow {
+    /// The inbox.
+    pub inbox: InboxId,
+    /// The installation.
+    pub installation: InstallationId,
+    /// Ed25519 seed of the installation key.
+    pub seed: [u8; 32],
+    /// The account it was created with (lower-case address).
+    pub identifier: String,
+    /// The identity update that adds the installation has been accepted.
+    pub registered: bool,
+    /// A random id of this database, part of replay cursors (PROC-033).
+    pub database: [u8; 16],
+    /// When it was made.
+    pub created_ns: Nanos,
+}
+
+impl InstallationRow {
+    /// The only key.
+    pub const KEY: &[u8] = b"installation";
+}
+
+impl Row for InstallationRow {
+    const TABLE: Table = Table::Meta;
+    fn key(&self) -> Vec<u8> {
+        Self::KEY.to_vec()
+    }
+}
+
+/// Database-wide counters, written under a revision check.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CountersRow {
+    /// The last delivery number given (PROC-024).
+    pub delivery: u64,
+}
+
+impl CountersRow {
+    /// The only key.
+    pub const KEY: &[u8] = b"counters";
+}
+
+impl Row for CountersRow {
+    const TABLE: Table = Table::Meta;
+    fn key(&self) -> Vec<u8> {
+        Self::KEY.to_vec()
+    }
+}

@@ -1,0 +1,128 @@
+//! Rows of the tables `messages` and `transcripts`.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Row, bytes};
+use crate::base::{GroupId, InboxId, InstallationId, MessageId, Nanos, SequenceId, ThreadId};
+use crate::store::Table;
+
+/// What kind of message a row is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum MessageKind {
+    /// Sent by a member.
+    Application,
+    /// Derived here from an applied commit or a join (GMOD-034).
+    MembershipChange,
+}
+
+/// How far a message got.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum MessageStatus {
+    /// Durable here, not read back yet.
+    Unpublished,
+    /// At its place in the topic.
+    Published,
+    /// Given up: the reason's code.
+    Failed(String),
+}
+
+/// A content type.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContentTypeView {
+    /// For example `xmtp.org`.
+    pub authority: String,
+    /// For example `text`.
+    pub type_id: String,
+    /// Major version.
+    pub major: u32,
+    /// Minor version.
+    pub minor: u32,
+}
+
+/// A message.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MessageRow {
+    /// Its id.
+    pub id: MessageId,
+    /// The conversation.
+    pub thread: ThreadId,
+    /// The copy it was sent in.
+    pub group: GroupId,
+    /// Given when it first becomes deliverable (PROC-024).
+    pub delivery: Option<u64>,
+    /// Time of the delivery service; the sender's clock until it is read back.
+    pub sent_ns: Nanos,
+    /// When the row was first stored here.
+    pub inserted_ns: Nanos,
+    /// Position in its topic; 0 until it is read back.
+    pub sequence_id: SequenceId,
+    /// What it is.
+    pub kind: MessageKind,
+    /// How far it got.
+    pub status: MessageStatus,
+    /// The authenticated sender.
+    pub sender_inbox: InboxId,
+    /// The authenticated sending device.
+    pub sender_installation: InstallationId,
+    /// Its content type.
+    pub content_type: ContentTypeView,
+    /// The serialised EncodedContent.
+    #[serde(with = "bytes")]
+    pub content: Vec<u8>,
+    /// Hidden and deleted from then on (META-050).
+    pub expires_ns: Option<Nanos>,
+}
+
+impl MessageRow {
+    /// Order within a thread: delivery time, then id; rows not read back come last.
+    pub fn sort_key(&self) -> Vec<u8> {
+        let mut key = Vec::with_capacity(41);
+        key.push(u8::from(self.status != MessageStatus::Published));
+        key.extend((self.sent_ns.0.max(0) as u64).to_be_bytes());
+        // Own messages waiting keep the order they were sent in.
+        if self.status != MessageStatus::Published {
+            key.extend((self.inserted_ns.0.max(0) as u64).to_be_bytes());
+        }
+        key.extend(self.id.as_bytes());
+        key
+    }
+}
+
+impl Row for MessageRow {
+    const TABLE: Table = Table::Messages;
+    fn key(&self) -> Vec<u8> {
+        self.id.as_bytes().to_vec()
+    }
+    fn index(&self) -> Vec<Option<Vec<u8>>> {
+        let sort = self.sort_key();
+        let thread = self.thread.to_key();
+        let delivery = self.delivery.map(|n| [thread.as_slice(), &n.to_be_bytes()].concat());
+        vec![
+            Some([thread.as_slice(), &sort].concat()),
+            delivery,
+            Some([self.group.as_bytes(), sort.as_slice()].concat()),
+            self.expires_ns.map(|at| (at.0.max(0) as u64).to_be_bytes().to_vec()),
+        ]
+    }
+}
+
+/// A GroupUpdated payload shown in a thread (DMS-011).
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TranscriptRow {
+    /// The thread.
+    pub thread: ThreadId,
+    /// SHA-256 of `payload`: finds candidates; the payload decides.
+    pub hash: [u8; 32],
+    /// The message that showed it.
+    pub message: MessageId,
+    /// The whole payload.
+    #[serde(with = "bytes")]
+    pub payload: Vec<u8>,
+}
+
+impl Row for TranscriptRow {
+    const TABLE: Table = Table::Transcripts;
+    fn key(&self) -> Vec<u8> {
+        [self.thread.to_key().as_slice(), &self.hash].concat()
+    }
+}

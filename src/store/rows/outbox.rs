@@ -1,0 +1,121 @@
+//! Rows of the tables `intents` and `attempts`.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Row, bytes};
+use crate::base::{GroupId, InboxId, InstallationId, MessageId, SequenceId, Topic};
+use crate::store::Table;
+
+/// What an intent wants.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Operation {
+    /// Adds inboxes (and refreshes the own entry).
+    AddInboxes(Vec<InboxId>),
+    /// Replaces the own leaf, after own state was found rolled back.
+    SelfUpdate,
+    /// Publishes a stored message.
+    Send {
+        /// The message, whose content is in its own row.
+        message: MessageId,
+        /// The idempotency key its id is made with.
+        key: String,
+        /// Whether receivers are to be notified.
+        push: bool,
+    },
+}
+
+/// How far an intent got. A finished one is deleted; one given up leaves its reason on what it served.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum IntentState {
+    /// Nothing handed out.
+    ToPublish,
+    /// Bytes handed out or about to be: the attempt's hash.
+    Published([u8; 32]),
+    /// Applied from the topic; the Welcomes it owes are not all accepted.
+    Committed,
+}
+
+/// A Welcome to wrap for each added installation.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwedWelcome {
+    /// The commit's position, once it is applied.
+    pub anchor: SequenceId,
+    /// The MLS Welcome.
+    #[serde(with = "bytes")]
+    pub welcome: Vec<u8>,
+    /// Added installations, with the HPKE key of their key package.
+    pub recipients: Vec<(InstallationId, Vec<u8>)>,
+}
+
+/// An operation not finished yet.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IntentRow {
+    /// Rising; the order of work within a group.
+    pub number: u64,
+    /// The group.
+    pub group: GroupId,
+    /// What is wanted.
+    pub operation: Operation,
+    /// How far it got.
+    pub state: IntentState,
+    /// How often it was built.
+    pub builds: u32,
+    /// Welcomes owed once the commit in flight is applied (GMOD-018).
+    pub welcome: Option<OwedWelcome>,
+}
+
+impl IntentRow {
+    /// The prefix of a group's intents.
+    pub fn group_prefix(group: GroupId) -> Vec<u8> {
+        group.as_bytes().to_vec()
+    }
+}
+
+impl Row for IntentRow {
+    const TABLE: Table = Table::Intents;
+    fn key(&self) -> Vec<u8> {
+        [self.group.as_bytes(), self.number.to_be_bytes().as_slice()].concat()
+    }
+}
+
+/// What became of bytes handed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Outcome {
+    /// No answer yet.
+    Unknown,
+    /// Stored by the service.
+    Accepted(SequenceId),
+    /// Refused for good.
+    Refused,
+    /// Met again in the topic, or passed by.
+    Settled,
+}
+
+/// Bytes handed to delivery, kept until the topic has settled them.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttemptRow {
+    /// SHA-256 of `payload`.
+    pub hash: [u8; 32],
+    /// The intent it serves.
+    pub intent: u64,
+    /// The group.
+    pub group: GroupId,
+    /// Where it goes.
+    pub topic: Topic,
+    /// The very bytes.
+    #[serde(with = "bytes")]
+    pub payload: Vec<u8>,
+    /// The epoch they were built on.
+    pub epoch: u64,
+    /// True for a commit, false for an application message or a Welcome.
+    pub commit: bool,
+    /// What became of them.
+    pub outcome: Outcome,
+}
+
+impl Row for AttemptRow {
+    const TABLE: Table = Table::Attempts;
+    fn key(&self) -> Vec<u8> {
+        [self.group.as_bytes(), self.hash.as_slice()].concat()
+    }
+}
