@@ -15,7 +15,7 @@ async function eventually(page, ask, what) {
   assert.fail(`never happened: ${what}`);
 }
 
-test("BR-086 after a panic calls reject with client.crashed, and a new client goes on", async () => {
+test("after a panic calls reject with client.crashed, and a new client goes on", async () => {
   const page = await place.page();
   await page.evaluate(async () => {
     const ben = await open("ben", { log: "panic" });
