@@ -3,6 +3,7 @@
 //! Loaded from pages before a step, drained into the store's changes after it. Everything between
 //! is memory: a savepoint is a handful of reference counts, restoring one undoes every write since.
 
+use crate::base::Gather as _;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -326,7 +327,7 @@ impl Scratch {
     #[cfg(test)]
     pub(super) fn entry_keys(&self, group: GroupId) -> Vec<Vec<u8>> {
         let state = self.state.borrow();
-        state.groups[&group].iter().flat_map(|part| part.0.keys().cloned()).collect()
+        state.groups[&group].iter().flat_map(|part| part.0.keys().cloned()).gather()
     }
 
     /// Ids of the rows whose id starts with `kind`.
