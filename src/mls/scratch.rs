@@ -3,18 +3,17 @@
 //! Loaded from pages before a step, drained into the store's changes after it. Everything between
 //! is memory: a savepoint is a handful of reference counts, restoring one undoes every write since.
 
-use crate::base::Gather as _;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
 
-use openmls_rust_crypto::RustCrypto;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use zeroize::Zeroizing;
 
 use super::parts::{self, Entity, FORMAT, PAGE_SIZE, PARTS, Part, Value};
+use super::suite::SuiteCrypto;
 use crate::base::GroupId;
 
 /// Why rows cannot be read or written.
@@ -113,7 +112,7 @@ pub struct Scratch {
     stored: BTreeMap<GroupId, [Stored; PARTS]>,
     stored_globals: Rc<BTreeMap<Vec<u8>, Value>>,
     loads: Vec<Loaded>,
-    crypto: RustCrypto,
+    crypto: SuiteCrypto,
     #[cfg(test)]
     pub(super) encodings: usize,
 }
@@ -126,7 +125,7 @@ impl Scratch {
             stored: BTreeMap::new(),
             stored_globals: Rc::default(),
             loads: Vec::new(),
-            crypto: RustCrypto::default(),
+            crypto: SuiteCrypto::default(),
             #[cfg(test)]
             encodings: 0,
         }
@@ -264,7 +263,7 @@ impl Scratch {
         state.groups.get(&group).is_some_and(|parts| parts.iter().any(|part| !part.0.is_empty()))
     }
 
-    pub(super) fn rust_crypto(&self) -> &RustCrypto {
+    pub(super) fn suite(&self) -> &SuiteCrypto {
         &self.crypto
     }
 
