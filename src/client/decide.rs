@@ -1,6 +1,7 @@
 //! Consent decisions about named entities as one act: one commit, one time, events together
 //! (CONS-011).
 
+use crate::base::Gather as _;
 use std::collections::BTreeMap;
 
 use crate::base::ThreadId;
@@ -27,7 +28,7 @@ impl Client {
     /// `store.*`.
     pub async fn set_consents(&self, decisions: &[(Entity, State)]) -> Result<(), Error> {
         self.0.open()?;
-        let last: BTreeMap<Entity, State> = decisions.iter().copied().collect();
+        let last: BTreeMap<Entity, State> = decisions.iter().copied().gather();
         self.0.step(async |step| decide(step, &last).await).await
     }
 }

@@ -3,8 +3,15 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod adversary;
 mod commits;
 mod consent;
 mod dm;
 mod exactly_once;
+mod history;
+mod input;
+mod lies;
+mod noise;
 mod simulation;
+mod tabs;
+mod welcomes;
