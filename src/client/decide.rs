@@ -1,7 +1,6 @@
 //! Consent decisions about named entities as one act: one commit, one time, events together
 //! (CONS-011).
 
-use crate::base::Gather as _;
 use std::collections::BTreeMap;
 
 use crate::base::ThreadId;
@@ -28,14 +27,18 @@ impl Client {
     /// `store.*`.
     pub async fn set_consents(&self, decisions: &[(Entity, State)]) -> Result<(), Error> {
         self.0.open()?;
-        let last: BTreeMap<Entity, State> = decisions.iter().copied().gather();
-        self.0.step(async |step| decide(step, &last).await).await
+        let overruled = |(at, (entity, _)): &(usize, &(Entity, State))| {
+            decisions.iter().skip(at + 1).any(|(later, _)| later == entity)
+        };
+        let counted = decisions.iter().enumerate().filter(|one| !overruled(one));
+        let counted: Vec<_> = counted.map(|(_, decision)| *decision).collect();
+        self.0.step(async |step| decide(step, &counted).await).await
     }
 }
 
 /// Where an entity belongs is looked up within the step, so that a conversation joined meanwhile is
 /// decided about with its thread.
-async fn decide(step: &mut Step<'_>, decisions: &BTreeMap<Entity, State>) -> Result<(), Error> {
+async fn decide(step: &mut Step<'_>, decisions: &[(Entity, State)]) -> Result<(), Error> {
     let mut threads: BTreeMap<ThreadId, ThreadCtx> = BTreeMap::new();
     for (entity, state) in decisions {
         let group = match entity {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use dovetail::base::{GroupId, InboxId, Nanos};
 use dovetail::engine::history::{HistoryOptions, SortBy};
 use dovetail::store::rows::{MessageKind, MessageRow, MessageStatus};
+use dovetail::wire::EncodedContent;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -59,7 +60,7 @@ fn model(rows: &[MessageRow], options: &HistoryOptions) -> Vec<MessageRow> {
         SortBy::Delivered => a.delivery.cmp(&b.delivery),
         SortBy::InsertedAt => (a.inserted_ns, a.id).cmp(&(b.inserted_ns, b.id)),
         SortBy::SentAt => {
-            let place = |row: &MessageRow| (row.status != MessageStatus::Published, row.sent_ns);
+            let place = |row: &MessageRow| (row.status == MessageStatus::Unpublished, row.sent_ns);
             place(a).cmp(&place(b)).then(a.inserted_ns.cmp(&b.inserted_ns)).then(a.id.cmp(&b.id))
         }
     });
@@ -140,6 +141,24 @@ fn dms_009_a_page_is_the_page_of_the_sorted_union_through_either_group() {
 }
 
 #[test]
+fn a_failed_message_stays_where_it_was_written() {
+    let (alice, bo, a) = thread();
+    alice.offline(false);
+    alice.sync();
+    bo.sync();
+    bo.world.settle(5_000);
+    bo.text(a, "later");
+    bo.sync();
+    alice.sync();
+    let texts = alice.texts(a);
+    let place = |text: &str| texts.iter().position(|one| one == text).unwrap();
+    assert!(place("a5") < place("refused") && place("refused") < place("later"));
+    assert_eq!(place("later"), texts.len() - 1);
+    let listed = alice.conversations().remove(0).last_message.unwrap();
+    assert_eq!(text_of(&listed), "later", "the preview is the newest message");
+}
+
+#[test]
 fn dms_009_pages_read_one_after_another_are_the_whole() {
     let (alice, _, a) = thread();
     let all =
@@ -162,5 +181,27 @@ fn dms_009_pages_read_one_after_another_are_the_whole() {
             read.extend(page);
         }
         assert!(read.iter().map(text_of).eq(all.iter().map(text_of)));
+    }
+}
+
+#[test]
+fn a_long_backlog_arrives_whole_and_in_order() {
+    let (alice, bo, a, _) = duplicates();
+    const COUNT: usize = 450;
+    alice.offline(true);
+    alice.call(move |client| async move {
+        let content = |n: usize| EncodedContent::text(&n.to_string()).encode();
+        let calls = (0..COUNT).map(|n| client.send(a, content(n), None));
+        let sent = futures::future::join_all(calls).await;
+        assert!(sent.into_iter().all(|one| one.is_ok()));
+    });
+    alice.offline(false);
+    sync_all(&[&alice, &bo]);
+    for user in [&alice, &bo] {
+        let texts = user.texts(a);
+        assert!(
+            texts.iter().map(String::as_str).eq((0..COUNT).map(|n| n.to_string()).collect::<Vec<_>>().iter())
+        );
+        assert!(user.inspect(a).groups.iter().all(|group| group.rejected.is_empty()));
     }
 }

@@ -74,13 +74,15 @@ pub struct MessageRow {
 }
 
 impl MessageRow {
-    /// Order within a thread: delivery time, then id; rows not read back come last.
+    /// Order within a thread: delivery time, then id; rows not read back yet come last. A failed
+    /// one will never be read back and stays where it was written, by the local clock.
     pub fn sort_key(&self) -> Vec<u8> {
         let mut key = Vec::with_capacity(41);
-        key.push(u8::from(self.status != MessageStatus::Published));
+        let waits = self.status == MessageStatus::Unpublished;
+        key.push(u8::from(waits));
         key.extend((self.sent_ns.0.max(0) as u64).to_be_bytes());
         // Own messages waiting keep the order they were sent in.
-        if self.status != MessageStatus::Published {
+        if waits {
             key.extend((self.inserted_ns.0.max(0) as u64).to_be_bytes());
         }
         key.extend(self.id.as_bytes());
