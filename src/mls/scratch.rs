@@ -326,7 +326,7 @@ impl Scratch {
     #[cfg(test)]
     pub(super) fn entry_keys(&self, group: GroupId) -> Vec<Vec<u8>> {
         let state = self.state.borrow();
-        state.groups[&group].iter().flat_map(|part| part.0.keys().cloned()).gather()
+        state.groups[&group].iter().flat_map(|part| part.0.keys().cloned()).collect()
     }
 
     /// Ids of the rows whose id starts with `kind`.
