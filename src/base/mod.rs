@@ -2,6 +2,7 @@
 //!
 //! Imports nothing of ours. Ids are parsed at the edge and never re-checked.
 
+mod gather;
 mod hash;
 mod ids;
 mod platform;
@@ -10,6 +11,7 @@ mod thread;
 mod topic;
 mod varint;
 
+pub use gather::{Gather, Tree};
 pub use hash::sha256;
 pub use ids::{DmId, GroupId, IdError, InboxId, InstallationId, MessageId};
 pub use platform::{Platform, SharedPlatform};

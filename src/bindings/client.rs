@@ -13,7 +13,7 @@ use super::open::Account;
 use super::options::{Arg, group_id};
 use super::tabs::Tab;
 use super::values;
-use crate::client::Client;
+use crate::client::{Client, SyncReport};
 use crate::error::Error;
 use crate::store::rows::MessageRow;
 
@@ -49,6 +49,16 @@ impl RawClient {
             handle.life.check()?;
             run(handle).await
         })
+    }
+}
+
+/// A sync reads all it can; then what stood in the way of single groups is told. A fault of one
+/// conversation alone shows on that conversation.
+fn told(report: SyncReport) -> Result<JsValue, Error> {
+    let outside = |error: &Error| error.code.starts_with("delivery.") || error.code.starts_with("store.");
+    match report.failed.into_iter().find(|(_, error)| outside(error)) {
+        Some((_, error)) => Err(error),
+        None => Ok(JsValue::UNDEFINED),
     }
 }
 
@@ -162,8 +172,7 @@ impl RawClient {
     pub fn sync_all(&self, states: JsValue) -> Promise {
         self.call(async |handle| {
             let states = Arg::new(states, "consentStates").optional().map(Arg::consent_states).transpose()?;
-            handle.client.sync_by_consent(states.as_deref()).await?;
-            Ok(JsValue::UNDEFINED)
+            told(handle.client.sync_by_consent(states.as_deref()).await?)
         })
     }
 

@@ -2,6 +2,7 @@
 //! their own listeners. Nothing depends on it but liveliness: revisions keep the data right, and
 //! whoever hears nothing sees everything when it reads.
 
+use crate::base::Gather as _;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -85,10 +86,10 @@ impl Inner {
     async fn events_of(&self, told: &[Overheard]) -> Result<Vec<Event>, Error> {
         let groups: Vec<GroupId> = told.iter().filter_map(Overheard::group).collect();
         let groups: BTreeMap<GroupId, ThreadId> =
-            self.group_rows(&groups).await?.into_iter().map(|row| (row.id, row.thread())).collect();
+            self.group_rows(&groups).await?.into_iter().map(|row| (row.id, row.thread())).gather();
         let messages: Vec<MessageId> = told.iter().filter_map(Overheard::message).collect();
         let rows = self.message_rows(&messages).await?.into_iter().flatten();
-        let mut messages: BTreeMap<MessageId, MessageRow> = rows.map(|row| (row.id, row)).collect();
+        let mut messages: BTreeMap<MessageId, MessageRow> = rows.map(|row| (row.id, row)).gather();
         let event = |one: &Overheard| match *one {
             Overheard::Conversation(group, consent, duplicate) => {
                 let thread = *groups.get(&group)?;

@@ -1,5 +1,6 @@
 //! Applies a batch of one group's envelopes: as many as possible in one commit.
 
+use crate::base::Gather as _;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -94,7 +95,7 @@ impl Inner {
         let Some(mut ctx) = step.take_group(group).await? else { return Ok((Stop::End, 0, false)) };
         let mut thread = step.take_thread(ctx.row.thread()).await?;
         let own = self.own_messages(&ctx, envelopes).await?;
-        let messages = progress.messages.iter().map(|(id, row)| (*id, row.clone())).chain(own).collect();
+        let messages = progress.messages.iter().map(|(id, row)| (*id, row.clone())).chain(own).gather();
         let known = Known {
             me: &self.me,
             identity: &progress.identity,

@@ -1,5 +1,6 @@
 //! Reading topics: explicitly, and in the background when the service says there is news.
 
+use crate::base::Gather as _;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -155,7 +156,7 @@ impl Inner {
     pub(super) async fn run_outboxes(self: &Rc<Self>, report: &mut SyncReport) -> Result<(), Error> {
         let answer = self.store.read(vec![Read::prefix(Table::Intents, &[])]).await?;
         let intents = load::rows::<IntentRow>(answer.first().map_or(&[], Vec::as_slice))?;
-        let groups: BTreeSet<GroupId> = intents.into_iter().map(|intent| intent.group).collect();
+        let groups: BTreeSet<GroupId> = intents.into_iter().map(|intent| intent.group).gather();
         for group in groups {
             match self.run_outbox(group).await {
                 Ok(()) => {}
@@ -188,7 +189,7 @@ impl Inner {
             load::rows::<PositionRow>(answer.first().map_or(&[], Vec::as_slice))?
                 .into_iter()
                 .map(|row| (row.topic, row.processed))
-                .collect();
+                .gather();
         let topics: Vec<(Topic, SequenceId)> = groups
             .iter()
             .map(|row| Topic::Group(row.id))

@@ -1,5 +1,6 @@
 //! Syncs of less than everything: new conversations only, or conversations by consent.
 
+use crate::base::Gather as _;
 use std::collections::BTreeSet;
 
 use crate::base::GroupId;
@@ -47,6 +48,6 @@ impl Inner {
             .into_iter()
             .filter(|thread| filter.includes(thread.consent))
             .flat_map(|thread| thread.groups.into_iter().map(|entry| entry.group))
-            .collect())
+            .gather())
     }
 }

@@ -6,6 +6,7 @@
 //! that value; so a delta that does not fit the committed value is kept, judged by its mutation
 //! tags, and judged again in its commit.
 
+use crate::base::Gather as _;
 use std::collections::BTreeSet;
 
 use super::floor;
@@ -81,8 +82,8 @@ pub(super) fn standalone(proposal: Proposed<'_>, committed_state: &RawDictionary
                 effect.component == crate::meta::component::GROUP_MEMBERSHIP && effect.write == Write::Delete
             };
             let removed: BTreeSet<_> =
-                effects.iter().filter(gone).filter_map(|e| e.key.as_ref()?.inbox()).collect();
-            let staying = members.difference(&removed).copied().collect();
+                effects.iter().filter(gone).filter_map(|e| e.key.as_ref()?.inbox()).gather();
+            let staying = members.difference(&removed).copied().gather();
             authority.super_admins_stay(&members, &staying).map_err(denied)?;
             floor_rises(&[proposal], committed_state)
         }

@@ -3,6 +3,7 @@
 //! A courtesy: receivers accept a removal with or without it, so every delete the committed
 //! policies do not allow the sender is left out and the removal goes ahead.
 
+use crate::base::Gather as _;
 use std::collections::BTreeSet;
 
 use crate::base::InboxId;
@@ -58,5 +59,5 @@ pub fn cleanup(
 /// The keys of an inbox-keyed map; none when it is absent or cannot be read.
 fn keys_of(view: Dictionary<'_>, component: u16) -> BTreeSet<InboxId> {
     let map = view.raw(component).and_then(|bytes| decode_map(KeyKind::Inbox, bytes).ok());
-    map.unwrap_or_default().keys().filter_map(Key::inbox).collect()
+    map.unwrap_or_default().keys().filter_map(Key::inbox).gather()
 }

@@ -10,6 +10,7 @@
 //! list it) is listed as failed in the committer's entry, since its own may be going away; the
 //! entry loses it when it is next raised.
 
+use crate::base::Gather as _;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::{InboxId, InstallationId, SequenceId};
@@ -104,11 +105,11 @@ pub fn plan(
     let (mut after, unreachable) = moved(&before, wanted)?;
     let expected = expected(&before, &after, wanted.states)?;
     let adds: Vec<_> = placeable(&expected, group, wanted.usable);
-    let placed: BTreeMap<_, _> = group.leaves.iter().map(|l| (l.installation, l.index)).collect();
+    let placed: BTreeMap<_, _> = group.leaves.iter().map(|l| (l.installation, l.index)).gather();
     let going = expected.removals;
 
     let staying = placed.keys().filter(|key| !going.contains(key)).copied();
-    let leaves_after: BTreeSet<_> = staying.chain(adds.iter().map(|(_, key)| *key)).collect();
+    let leaves_after: BTreeSet<_> = staying.chain(adds.iter().map(|(_, key)| *key)).gather();
     list_failed(&before, &mut after, wanted.states, &leaves_after)?;
 
     let exempt = failed(&before, &after, &group.leaves);

@@ -7,6 +7,7 @@
 //! members) leaves no transcript. The commit-log signer is a key, so a change of it is named
 //! without its values; so is a value that is not what its component holds.
 
+use crate::base::Gather as _;
 use std::collections::BTreeSet;
 
 use super::verdict::Verdict;
@@ -63,7 +64,7 @@ fn difference(
     let (members, members_after) = (old.members()?, new.members()?);
     let (admins, admins_after) = (old.admins()?, new.admins()?);
     let (supers, supers_after) = (old.super_admins()?, new.super_admins()?);
-    let gone: BTreeSet<_> = minus(&members, &members_after).into_iter().collect();
+    let gone: BTreeSet<_> = minus(&members, &members_after).into_iter().gather();
     Ok(GroupUpdated {
         initiated_by: by,
         added: minus(&members_after, &members),

@@ -4,6 +4,7 @@
 //! out, and one bad entry spoils the whole answer. An envelope repeated right behind itself is the
 //! one harmless fault: services that retry internally do that, and the repetition is dropped.
 
+use crate::base::Gather as _;
 use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest, Sha256};
@@ -40,7 +41,7 @@ pub fn query(
     answer: Vec<Incoming>,
 ) -> Result<Vec<Incoming>, DeliveryError> {
     let mut last: BTreeMap<Topic, (SequenceId, u32, Option<usize>)> =
-        asked.iter().map(|(topic, after)| (*topic, (*after, 0, None))).collect();
+        asked.iter().map(|(topic, after)| (*topic, (*after, 0, None))).gather();
     let mut seen = BTreeSet::new();
     let mut usable: Vec<Incoming> = Vec::with_capacity(answer.len());
     for envelope in answer {

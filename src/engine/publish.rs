@@ -10,6 +10,7 @@
 //! | message not encrypted, proposals kept | want a commit that ends them |
 //! | message of a group that has ended | mark it as failed |
 
+use crate::base::Gather as _;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::{InboxId, InstallationId, MessageId, SequenceId, Topic, sha256};
@@ -257,10 +258,10 @@ pub fn build_commit(
     let mls = ctx.mls.as_mut().ok_or_else(|| Error::bug("an active group without MLS state"))?;
     let facts = mls.group.facts();
     let add: BTreeSet<InboxId> = match &intent.operation {
-        Operation::AddInboxes(inboxes) => inboxes.iter().copied().collect(),
+        Operation::AddInboxes(inboxes) => inboxes.iter().copied().gather(),
         _ => BTreeSet::new(),
     };
-    let usable = material.packages.keys().copied().collect();
+    let usable = material.packages.keys().copied().gather();
     let wanted = Latest {
         add: &add,
         remove: &BTreeSet::new(),

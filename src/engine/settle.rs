@@ -1,8 +1,8 @@
 //! What an own envelope means once it is met in the topic, and what a new epoch means for what is
 //! still to be sent (GMOD-016, GMOD-036, CONS-021).
 
-use crate::base::{GroupId, Nanos, SequenceId};
-use crate::consent::{Entity, Record, app_act, sending};
+use crate::base::{Nanos, SequenceId};
+use crate::consent::{Entity, Record, State, app_act, sending};
 use crate::engine::consent::groups_of;
 use crate::engine::event::Event;
 use crate::engine::state::{GroupCtx, ThreadCtx};
@@ -34,7 +34,7 @@ pub fn message(
     row.delivery = Some(unit.next_delivery());
     row.expires_ns = expiry(&ctx.row.settings, server_ns);
     raise_activity(ctx, server_ns);
-    allow(thread, row.group, unit);
+    allow(thread, &row, unit);
     unit.changes.put(&row);
     unit.events.push(Event::MessageStatus {
         id: row.id,
@@ -46,9 +46,14 @@ pub fn message(
 }
 
 /// The decision a published message implies: for every group of the set, each with its own record
-/// and the same time (CONS-021, design section 8).
-fn allow(thread: &mut ThreadCtx, group: GroupId, unit: &mut Unit) {
-    let Some(Record { state, .. }) = sending(thread.consent(group), group, unit.now) else { return };
+/// and the same time (CONS-021, design section 8). A block the user made after writing the message
+/// is the later decision and stays, however late the message leaves.
+fn allow(thread: &mut ThreadCtx, message: &MessageRow, unit: &mut Unit) {
+    let stored = thread.consent(message.group);
+    let blocked_since =
+        stored.is_some_and(|r| r.state == State::Denied && r.consented_at_ns > message.inserted_ns);
+    let implied = sending(stored, message.group, unit.now).filter(|_| !blocked_since);
+    let Some(Record { state, .. }) = implied else { return };
     for group in groups_of(thread) {
         let stored = thread.consents.get(&group).copied();
         let record = app_act(Entity::Conversation(group), state, unit.now);

@@ -3,6 +3,7 @@
 //! A step changes these in place and flushes them into its [`Unit`]. When the commit fails the
 //! client drops them and loads again, so memory is never ahead of disk.
 
+use crate::base::Gather as _;
 use std::collections::BTreeMap;
 
 use crate::base::{GroupId, SequenceId, ThreadId, Topic, Version};
@@ -68,8 +69,8 @@ impl GroupCtx {
         let start = SequenceId::default();
         Self {
             position: position.unwrap_or(PositionRow { topic, received: start, processed: start }),
-            intents: intents.into_iter().map(|intent| (intent.number, intent)).collect(),
-            attempts: attempts.into_iter().map(|attempt| (attempt.hash, attempt)).collect(),
+            intents: intents.into_iter().map(|intent| (intent.number, intent)).gather(),
+            attempts: attempts.into_iter().map(|attempt| (attempt.hash, attempt)).gather(),
             row,
             revision,
             mls,

@@ -12,11 +12,11 @@ use std::rc::{Rc, Weak};
 use futures::lock::Mutex;
 use js_sys::Object;
 use wasm_bindgen::JsCast;
-use wasm_bindgen::closure::Closure;
 use web_sys::{Event, IdbDatabase, IdbVersionChangeEvent};
 
 use super::connect::{self, Rule};
 use super::errors;
+use super::wait::Handler;
 use crate::store::StoreError;
 
 enum State {
@@ -30,7 +30,7 @@ pub(super) struct Connection {
     name: String,
     state: RefCell<State>,
     reopening: Mutex<()>,
-    handlers: RefCell<Vec<Closure<dyn FnMut(Event)>>>,
+    handlers: RefCell<Vec<Handler>>,
 }
 
 impl Connection {
@@ -120,10 +120,10 @@ impl Connection {
     fn adopt(self: &Rc<Self>, database: IdbDatabase) {
         let (upgraded, lost) = (Rc::downgrade(self), Rc::downgrade(self));
         let gone = database.clone();
-        let on_change = Closure::<dyn FnMut(Event)>::new(move |event: Event| {
+        let on_change = Handler::new(move |event: Event| {
             version_changes(&upgraded, event.unchecked_ref());
         });
-        let on_close = Closure::<dyn FnMut(Event)>::new(move |_| {
+        let on_close = Handler::new(move |_| {
             if let Some(connection) = Weak::upgrade(&lost) {
                 connection.lose(&gone);
             }

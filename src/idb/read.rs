@@ -12,15 +12,15 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use js_sys::{Array, Function, Object};
-use wasm_bindgen::closure::Closure;
 use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{
-    Event, IdbCursor, IdbCursorDirection, IdbDatabase, IdbIndex, IdbObjectStore, IdbRequest, IdbTransaction,
+    IdbCursor, IdbCursorDirection, IdbDatabase, IdbIndex, IdbObjectStore, IdbRequest, IdbTransaction,
     IdbTransactionMode,
 };
 
 use super::errors::{self, Fault};
 use super::seal::{Place, Sealer};
+use super::wait::Handler;
 use super::{schema, values, wait, write};
 use crate::store::{Durability, Index, Read, Record, StoreError, Table, has_index};
 
@@ -226,7 +226,7 @@ struct Last {
     limit: usize,
     cursor: IdbRequest,
     found: Rc<RefCell<Option<Result<Rows, JsValue>>>>,
-    _handler: Closure<dyn FnMut(Event)>,
+    _handler: Handler,
 }
 
 impl Last {
@@ -241,7 +241,7 @@ impl Last {
         let found = Rc::new(RefCell::new(None));
         let (request, answer) = (cursor.clone(), found.clone());
         let mut jumped = limit == 1;
-        let handler = Closure::<dyn FnMut(Event)>::new(move |_| {
+        let handler = Handler::new(move |_| {
             let step = || -> Result<Option<Rows>, JsValue> {
                 let at = request.result()?;
                 // Fewer rows than the limit: all of the range.

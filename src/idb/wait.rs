@@ -8,7 +8,8 @@ use web_sys::{DomException, Event, IdbRequest, IdbTransaction};
 
 use super::errors::{self, Fault};
 
-type Handler = Closure<dyn FnMut(Event)>;
+/// What an event calls.
+pub(super) type Handler = Closure<dyn FnMut(Event)>;
 
 /// A handler that tells the type of the first event, and the future of it.
 fn first_event() -> (Handler, oneshot::Receiver<String>) {

@@ -13,12 +13,12 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use js_sys::{Array, Function, Object, Reflect};
-use wasm_bindgen::closure::Closure;
 use wasm_bindgen::{JsCast, JsValue};
-use web_sys::{Event, IdbDatabase, IdbObjectStore, IdbRequest, IdbTransaction, IdbTransactionMode};
+use web_sys::{IdbDatabase, IdbObjectStore, IdbRequest, IdbTransaction, IdbTransactionMode};
 
 use super::errors::{self, Fault};
 use super::seal::{Place, Sealer};
+use super::wait::Handler;
 use super::{schema, values, wait};
 use crate::store::{Changes, Durability, StoreError, Table, Write};
 
@@ -154,7 +154,7 @@ impl Stores<'_> {
 /// Compares the revisions when the last of them has been read.
 struct Verdict {
     stale: Rc<Cell<bool>>,
-    last: Option<(IdbRequest, Closure<dyn FnMut(Event)>)>,
+    last: Option<(IdbRequest, Handler)>,
 }
 
 impl Verdict {
@@ -162,7 +162,7 @@ impl Verdict {
         let stale = Rc::new(Cell::new(false));
         let Some((last, _)) = found.last() else { return Self { stale, last: None } };
         let (last, seen, transaction) = (last.clone(), stale.clone(), transaction.clone());
-        let handler = Closure::<dyn FnMut(Event)>::new(move |_| {
+        let handler = Handler::new(move |_| {
             let holds = |(request, expected): &(IdbRequest, u64)| {
                 request.result().is_ok_and(|value| values::revision(&value) == *expected)
             };

@@ -1,5 +1,6 @@
 //! The members of an inbox, and how an update changes them (IDENT-002 to IDENT-050, facts 4.4).
 
+use crate::base::Gather as _;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
@@ -39,7 +40,7 @@ impl AssociationState {
             MemberId::Installation(id) => Some(*id),
             MemberId::Account(_) => None,
         };
-        self.members.keys().filter_map(installation).collect()
+        self.members.keys().filter_map(installation).gather()
     }
 
     /// Accounts the inbox is reached by, ascending.
@@ -48,7 +49,7 @@ impl AssociationState {
             MemberId::Account(identifier) => Some(identifier.clone()),
             MemberId::Installation(_) => None,
         };
-        self.members.keys().filter_map(account).collect()
+        self.members.keys().filter_map(account).gather()
     }
 
     /// Whether an installation is a member.

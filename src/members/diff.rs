@@ -1,6 +1,7 @@
 //! What a commit's membership change entitles it to: expected additions and removals, failed
 //! installations (GMOD terms, section 3).
 
+use crate::base::Gather as _;
 use std::collections::BTreeSet;
 
 use super::{Members, States, Unresolved};
@@ -43,8 +44,8 @@ pub fn expected(before: &Members, after: &Members, states: &States) -> Result<Ex
 /// Failed installations: listed in an entry after the commit, or in one before it while no
 /// current leaf has that key. `leaves` are those before the commit.
 pub fn failed(before: &Members, after: &Members, leaves: &[LeafFacts]) -> BTreeSet<InstallationId> {
-    let placed: BTreeSet<_> = leaves.iter().map(|leaf| leaf.installation).collect();
+    let placed: BTreeSet<_> = leaves.iter().map(|leaf| leaf.installation).gather();
     let listed = after.0.values().flat_map(|entry| &entry.failed);
     let absent = before.0.values().flat_map(|entry| &entry.failed).filter(|key| !placed.contains(key));
-    listed.chain(absent).copied().collect()
+    listed.chain(absent).copied().gather()
 }

@@ -4,6 +4,7 @@
 //! Choice: a failed installation that is not 32 bytes long names no installation key; it is read
 //! as absent, because it can equal no key, rather than refused.
 
+use crate::base::Gather as _;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::{InboxId, InstallationId, SequenceId};
@@ -83,7 +84,7 @@ impl Entry {
         let keys = wire.failed_installations.iter();
         Ok(Self {
             sequence_id: SequenceId(wire.sequence_id),
-            failed: keys.filter_map(|key| InstallationId::from_slice(key).ok()).collect(),
+            failed: keys.filter_map(|key| InstallationId::from_slice(key).ok()).gather(),
         })
     }
 }
@@ -103,7 +104,7 @@ impl Members {
 
     /// The component's stored value.
     pub fn encode(&self) -> Vec<u8> {
-        encode_inbox_map(&self.0.iter().map(|(inbox, entry)| (*inbox, entry.encode())).collect())
+        encode_inbox_map(&self.0.iter().map(|(inbox, entry)| (*inbox, entry.encode())).gather())
     }
 
     /// The entry of an inbox; `None` when it is not a member.
@@ -118,7 +119,7 @@ impl Members {
 
     /// The mutations that lead from `self` to `after`, by inbox.
     pub fn mutations(&self, after: &Self) -> Vec<MapMutation> {
-        let inboxes: BTreeSet<_> = self.0.keys().chain(after.0.keys()).copied().collect();
+        let inboxes: BTreeSet<_> = self.0.keys().chain(after.0.keys()).copied().gather();
         let change = |inbox: InboxId| match (self.get(inbox), after.get(inbox)) {
             (None, Some(new)) => Some(MapMutation::Insert(Key::Inbox(inbox), new.encode())),
             (Some(old), Some(new)) if old != new => {

@@ -1,5 +1,6 @@
 //! Which identity states a decision needs (GMOD-013).
 
+use crate::base::Gather as _;
 use std::collections::BTreeSet;
 
 use super::{Members, Reference};
@@ -14,7 +15,7 @@ pub fn of_commit(
     signers: impl IntoIterator<Item = InboxId>,
 ) -> BTreeSet<Reference> {
     let mut needed = BTreeSet::new();
-    let inboxes: BTreeSet<_> = before.0.keys().chain(after.0.keys()).collect();
+    let inboxes: BTreeSet<_> = before.0.keys().chain(after.0.keys()).gather();
     for inbox in inboxes {
         let at = |members: &Members| members.get(*inbox).map(|entry| entry.sequence_id);
         let (previous, referenced) = (at(before), at(after));
@@ -31,7 +32,7 @@ pub fn of_commit(
 
 /// States a joiner checks the ratchet tree against: every member's referenced one.
 pub fn of_join(members: &Members) -> BTreeSet<Reference> {
-    members.0.iter().filter_map(|(inbox, entry)| named(*inbox, Some(entry.sequence_id))).collect()
+    members.0.iter().filter_map(|(inbox, entry)| named(*inbox, Some(entry.sequence_id))).gather()
 }
 
 fn named(inbox: InboxId, sequence_id: Option<SequenceId>) -> Option<Reference> {

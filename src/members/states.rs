@@ -1,5 +1,6 @@
 //! Resolved identity states, as far as membership reads them (GMOD-013, GMOD-014).
 
+use crate::base::Gather as _;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::{InboxId, InstallationId, SequenceId};
@@ -68,12 +69,12 @@ impl States {
 
     /// Those of `needed` that are not resolved yet.
     pub fn missing(&self, needed: &BTreeSet<Reference>) -> BTreeSet<Reference> {
-        needed.iter().filter(|reference| !self.0.contains_key(reference)).copied().collect()
+        needed.iter().filter(|reference| !self.0.contains_key(reference)).copied().gather()
     }
 }
 
 impl FromIterator<(Reference, Resolution)> for States {
     fn from_iter<I: IntoIterator<Item = (Reference, Resolution)>>(items: I) -> Self {
-        Self(items.into_iter().collect())
+        Self(items.into_iter().gather())
     }
 }

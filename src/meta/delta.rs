@@ -6,6 +6,7 @@
 //! hash is resolved against the snapshot before the delta; a key that the same delta has removed
 //! or only just inserted cannot be named by hash.
 
+use crate::base::Gather as _;
 use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest, Sha256};
@@ -212,7 +213,7 @@ pub fn key_hash(key: &Key) -> [u8; 32] {
 
 fn hashes_if_needed<'a>(before: &'a BTreeSet<Key>, mutations: &[SetMutation]) -> BTreeMap<[u8; 32], &'a Key> {
     if mutations.iter().any(|mutation| matches!(mutation, SetMutation::RemoveByHash(_))) {
-        before.iter().map(|key| (key_hash(key), key)).collect()
+        before.iter().map(|key| (key_hash(key), key)).gather()
     } else {
         BTreeMap::new()
     }

@@ -4,6 +4,7 @@
 //! (META-041). Type, creator, membership and registry have no such reading: a group without them
 //! cannot be judged (META-019).
 
+use crate::base::Gather as _;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::component::{
@@ -100,7 +101,7 @@ impl<'a> Dictionary<'a> {
 
     /// Member inboxes.
     pub fn members(&self) -> Result<BTreeSet<InboxId>, DictionaryError> {
-        Ok(self.membership()?.into_keys().collect())
+        Ok(self.membership()?.into_keys().gather())
     }
 
     /// The admins.

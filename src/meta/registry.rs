@@ -5,6 +5,7 @@
 //! as absent, which denies by default. Changes are deltas on the stored map, so the bytes of
 //! entries a delta does not name are never touched.
 
+use crate::base::Gather as _;
 use std::collections::BTreeMap;
 
 use super::component::{
@@ -47,7 +48,7 @@ impl Registry {
                 Key::Inbox(_) | Key::Bytes(_) => None,
             })
             .filter(|(id, entry)| is_usable(*id, entry))
-            .collect();
+            .gather();
         Ok(Self { entries })
     }
 
@@ -83,7 +84,7 @@ impl Registry {
 
 /// The component's bytes for a new group.
 pub fn encode_registry<'a>(entries: impl IntoIterator<Item = (u16, &'a Entry)>) -> Vec<u8> {
-    encode_map(&entries.into_iter().map(|(id, entry)| (Key::Component(id), entry.encode())).collect())
+    encode_map(&entries.into_iter().map(|(id, entry)| (Key::Component(id), entry.encode())).gather())
 }
 
 /// Checks what a delta writes into the registry (META-014, META-015).

@@ -4,6 +4,7 @@
 //! without values. Lengths are in their shortest form, nothing may follow. A collection holds keys
 //! of one kind, so one run-time [`Key`] serves all of them.
 
+use crate::base::Gather as _;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::{InboxId, VarintError, read_varint, write_varint};
@@ -169,23 +170,23 @@ pub fn decode_set(kind: KeyKind, bytes: &[u8]) -> Result<BTreeSet<Key>, CodecErr
 
 /// Encodes a set of inboxes.
 pub fn encode_inbox_set<'a>(inboxes: impl IntoIterator<Item = &'a InboxId>) -> Vec<u8> {
-    encode_set(&inboxes.into_iter().map(|inbox| Key::Inbox(*inbox)).collect())
+    encode_set(&inboxes.into_iter().map(|inbox| Key::Inbox(*inbox)).gather())
 }
 
 /// Reads a set of inboxes.
 pub fn decode_inbox_set(bytes: &[u8]) -> Result<BTreeSet<InboxId>, CodecError> {
-    Ok(decode_set(KeyKind::Inbox, bytes)?.iter().filter_map(Key::inbox).collect())
+    Ok(decode_set(KeyKind::Inbox, bytes)?.iter().filter_map(Key::inbox).gather())
 }
 
 /// Encodes a map keyed by inbox.
 pub fn encode_inbox_map(entries: &BTreeMap<InboxId, Vec<u8>>) -> Vec<u8> {
-    encode_map(&entries.iter().map(|(inbox, value)| (Key::Inbox(*inbox), value.clone())).collect())
+    encode_map(&entries.iter().map(|(inbox, value)| (Key::Inbox(*inbox), value.clone())).gather())
 }
 
 /// Reads a map keyed by inbox.
 pub fn decode_inbox_map(bytes: &[u8]) -> Result<BTreeMap<InboxId, Vec<u8>>, CodecError> {
     let entries = decode_map(KeyKind::Inbox, bytes)?;
-    Ok(entries.into_iter().filter_map(|(key, value)| Some((key.inbox()?, value))).collect())
+    Ok(entries.into_iter().filter_map(|(key, value)| Some((key.inbox()?, value))).gather())
 }
 
 /// Puts the length in bytes before `body`.

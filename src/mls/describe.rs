@@ -1,5 +1,6 @@
 //! OpenMLS content as plain facts.
 
+use crate::base::Gather as _;
 use std::collections::{BTreeMap, BTreeSet};
 
 use openmls::prelude::{
@@ -37,7 +38,7 @@ pub(super) fn leaf_at(group: &MlsGroup, index: u32) -> Option<LeafFacts> {
 /// A dictionary extension's content; empty when there is none.
 pub(super) fn dictionary(extensions: &Extensions<GroupContext>) -> RawDictionary {
     let entries = extensions.app_data_dictionary().map(|d| d.dictionary().entries());
-    entries.into_iter().flatten().map(|entry| (entry.id(), entry.data().to_vec())).collect()
+    entries.into_iter().flatten().map(|entry| (entry.id(), entry.data().to_vec())).gather()
 }
 
 /// A group at its current epoch.
@@ -158,7 +159,7 @@ fn leaves_after(
     proposals: &[ProposalFacts],
     path_leaf: Option<&LeafFacts>,
 ) -> Vec<LeafFacts> {
-    let mut leaves: BTreeMap<u32, LeafFacts> = before.iter().map(|leaf| (leaf.index, leaf.clone())).collect();
+    let mut leaves: BTreeMap<u32, LeafFacts> = before.iter().map(|leaf| (leaf.index, leaf.clone())).gather();
     for proposal in proposals {
         if let ProposalKind::Update { leaf } = &proposal.kind {
             leaves.insert(leaf.index, leaf.clone());
@@ -189,5 +190,5 @@ fn leaves_after(
 /// Components whose value differs between two dictionaries.
 pub(super) fn changed_components(before: &RawDictionary, after: &RawDictionary) -> BTreeSet<u16> {
     let all = before.keys().chain(after.keys()).copied();
-    all.filter(|id| before.get(id) != after.get(id)).collect()
+    all.filter(|id| before.get(id) != after.get(id)).gather()
 }

@@ -98,7 +98,7 @@ pub fn make(
         .build(profile::SUITE, scratch, keys, profile::credential(inbox, keys.id()))
         .map_err(|e| bug(e.to_string()))?;
     let package = bundle.key_package();
-    let reference = package.hash_ref(scratch.rust_crypto()).map_err(|e| bug(e.to_string()))?;
+    let reference = package.hash_ref(scratch.suite()).map_err(|e| bug(e.to_string()))?;
     Ok(MadeKeyPackage {
         bytes: package.tls_serialize_detached().map_err(|e| bug(e.to_string()))?,
         id: storage::row_id(storage::KEY_PACKAGE, &reference)?,
@@ -137,7 +137,7 @@ pub fn retire(scratch: &Scratch, id: &[u8]) {
 /// Decodes and verifies a key package.
 pub(super) fn validate(scratch: &Scratch, bytes: &[u8]) -> Result<KeyPackage, KeyPackageError> {
     let package = KeyPackageIn::tls_deserialize_exact_bytes(bytes).map_err(|_| KeyPackageError::Malformed)?;
-    package.validate(scratch.rust_crypto(), ProtocolVersion::Mls10).map_err(|e| match e {
+    package.validate(scratch.suite(), ProtocolVersion::Mls10).map_err(|e| match e {
         KeyPackageVerifyError::LifetimeError(_) => KeyPackageError::BoundedLifetime,
         e => KeyPackageError::Invalid(e.to_string()),
     })

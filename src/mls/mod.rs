@@ -48,6 +48,7 @@ mod scratch;
 mod seal;
 mod stage;
 mod storage;
+mod suite;
 mod welcome;
 mod wrap;
 

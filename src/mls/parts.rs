@@ -4,6 +4,7 @@
 //! empty part has no pages. `hot` changes with every message, `cold` with every epoch, `pending`
 //! with proposals and own commits.
 
+use crate::base::Gather as _;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -109,7 +110,7 @@ impl Part {
             return Err(ScratchError::Corrupt("entries are not in order".into()));
         }
         let value = |bytes: Bytes<'_>| Rc::new(Zeroizing::new(bytes.0.to_vec()));
-        Ok(Self(entries.into_iter().map(|(key, bytes)| (key.0.to_vec(), value(bytes))).collect()))
+        Ok(Self(entries.into_iter().map(|(key, bytes)| (key.0.to_vec(), value(bytes))).gather()))
     }
 }
 

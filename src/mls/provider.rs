@@ -1,26 +1,26 @@
-//! What OpenMLS is handed: RustCrypto and the scratch.
+//! What OpenMLS is handed: the suite's cryptography and the scratch.
 //!
 //! Randomness of MLS is RustCrypto's own, seeded by the system; nothing of ours branches on it.
 
-use openmls_rust_crypto::RustCrypto;
 use openmls_traits::OpenMlsProvider;
 
 use super::scratch::Scratch;
+use super::suite::SuiteCrypto;
 
 impl OpenMlsProvider for Scratch {
-    type CryptoProvider = RustCrypto;
-    type RandProvider = RustCrypto;
+    type CryptoProvider = SuiteCrypto;
+    type RandProvider = SuiteCrypto;
     type StorageProvider = Self;
 
     fn storage(&self) -> &Self {
         self
     }
 
-    fn crypto(&self) -> &RustCrypto {
-        self.rust_crypto()
+    fn crypto(&self) -> &SuiteCrypto {
+        self.suite()
     }
 
-    fn rand(&self) -> &RustCrypto {
-        self.rust_crypto()
+    fn rand(&self) -> &SuiteCrypto {
+        self.suite()
     }
 }

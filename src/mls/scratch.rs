@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
 
-use openmls_rust_crypto::RustCrypto;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use zeroize::Zeroizing;
 
 use super::parts::{self, Entity, FORMAT, PAGE_SIZE, PARTS, Part, Value};
+use super::suite::SuiteCrypto;
 use crate::base::GroupId;
 
 /// Why rows cannot be read or written.
@@ -112,7 +112,7 @@ pub struct Scratch {
     stored: BTreeMap<GroupId, [Stored; PARTS]>,
     stored_globals: Rc<BTreeMap<Vec<u8>, Value>>,
     loads: Vec<Loaded>,
-    crypto: RustCrypto,
+    crypto: SuiteCrypto,
     #[cfg(test)]
     pub(super) encodings: usize,
 }
@@ -125,7 +125,7 @@ impl Scratch {
             stored: BTreeMap::new(),
             stored_globals: Rc::default(),
             loads: Vec::new(),
-            crypto: RustCrypto::default(),
+            crypto: SuiteCrypto::default(),
             #[cfg(test)]
             encodings: 0,
         }
@@ -263,7 +263,7 @@ impl Scratch {
         state.groups.get(&group).is_some_and(|parts| parts.iter().any(|part| !part.0.is_empty()))
     }
 
-    pub(super) fn rust_crypto(&self) -> &RustCrypto {
+    pub(super) fn suite(&self) -> &SuiteCrypto {
         &self.crypto
     }
 

@@ -165,7 +165,7 @@ pub fn commit(
         .map_err(creating)?
         .create_group_info(false);
     builder.with_app_data_dictionary_updates(updates);
-    let built = builder.build(scratch.rust_crypto(), scratch.rust_crypto(), keys, kept).map_err(creating)?;
+    let built = builder.build(scratch.suite(), scratch.suite(), keys, kept).map_err(creating)?;
     sealed(built.stage_commit(scratch).map_err(bug)?)
 }
 

@@ -6,15 +6,14 @@
 
 use chacha20poly1305::aead::{Aead, KeyInit};
 use chacha20poly1305::{ChaCha20Poly1305, Key, Nonce};
-use hpke_rs::hpke_types::{AeadAlgorithm, KdfAlgorithm, KemAlgorithm};
-use hpke_rs::{Context, Hpke, HpkePrivateKey, HpkePublicKey, Mode};
-use hpke_rs_rust_crypto::HpkeRustCrypto;
+use hpke_rs::{Context, HpkePrivateKey, HpkePublicKey};
 use openmls::prelude::KeyPackageBundle;
 use openmls::prelude::tls_codec::{DeserializeBytes as _, Serialize as _};
 use openmls_traits::types::HpkeCiphertext;
 
 use super::scratch::Scratch;
 use super::storage::KEY_PACKAGE;
+use super::suite::{SuiteHpke, hpke};
 use super::welcome::WelcomeError;
 use crate::base::write_varint;
 use crate::wire::{AEAD_CHACHA20_POLY1305, WelcomeMetadata, WelcomePointerV1};
@@ -114,12 +113,7 @@ fn cursor(metadata: &[u8]) -> Result<u64, WelcomeError> {
     Ok(metadata.message_cursor)
 }
 
-type HpkeContext = Context<HpkeRustCrypto>;
-
-fn hpke() -> Hpke<HpkeRustCrypto> {
-    let (kem, kdf) = (KemAlgorithm::DhKem25519, KdfAlgorithm::HkdfSha256);
-    Hpke::new(Mode::Base, kem, kdf, AeadAlgorithm::ChaCha20Poly1305)
-}
+type HpkeContext = Context<SuiteHpke>;
 
 /// The EncryptContext of RFC 9420 section 5.1.3: label `MLS_WELCOME`, empty context.
 fn info() -> Vec<u8> {

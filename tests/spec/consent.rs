@@ -166,6 +166,23 @@ fn cons_021_sending_where_it_is_allowed_writes_no_new_decision() {
 }
 
 #[test]
+fn cons_021_a_block_after_writing_stays_when_the_message_leaves_later() {
+    let (alice, bo, group) = joined();
+    bo.offline(true);
+    bo.text(group, "written before the block");
+    bo.world.settle(1_000);
+    bo.decide(group, State::Denied);
+    let block = record(&bo, group);
+    bo.offline(false);
+    bo.world.settle(1_000);
+    bo.sync();
+    alice.sync();
+    assert_eq!(alice.texts(group).last().map(String::as_str), Some("written before the block"));
+    assert_eq!(record(&bo, group), block, "the block is the later decision");
+    dump::check(&bo.store);
+}
+
+#[test]
 fn cons_021_a_message_that_is_not_published_changes_nothing() {
     let (_, bo, group) = joined();
     bo.delivery.set(|faults| faults.refuse = 1);

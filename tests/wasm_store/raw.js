@@ -103,8 +103,9 @@ export async function versionOf(name) {
   return version;
 }
 
+/** WebKit goes on listing a database whose making was aborted, at version 0. */
 export async function exists(name) {
-  return (await indexedDB.databases()).some((database) => database.name === name);
+  return (await indexedDB.databases()).some((database) => database.name === name && database.version > 0);
 }
 
 // Faults. Each is in place until `heal()`; the n-th call from now on (from 1) is the faulty one,

@@ -90,7 +90,7 @@ fn the_wrapping_is_the_hpke_of_the_group_suite() {
     let bundle: KeyPackageBundle = second.scratch.global(&package.id).unwrap().unwrap();
     let info = [&[19][..], b"MLS 1.0 MLS_WELCOME", &[0]].concat();
     let config = profile::SUITE.hpke_config();
-    let crypto = second.scratch.rust_crypto();
+    let crypto = second.scratch.suite();
     let opened = crypto.hpke_open(config, &sealed, bundle.init_private_key(), &info, &[]).unwrap();
     assert_eq!(opened, welcome);
 }

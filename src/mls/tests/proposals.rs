@@ -32,7 +32,7 @@ fn component(component_id: u16, value: &[u8]) -> Propose {
 
 fn add(party: &Party, package: &[u8]) -> Propose {
     let package = KeyPackageIn::tls_deserialize_exact_bytes(package).unwrap();
-    Propose::Add(package.validate(party.scratch.rust_crypto(), ProtocolVersion::Mls10).unwrap())
+    Propose::Add(package.validate(party.scratch.suite(), ProtocolVersion::Mls10).unwrap())
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn a_path_leaf_of_another_inbox_is_shown() {
         .build();
     let bytes = all[0].run(|scratch, group, keys| {
         let builder = group.mls.commit_builder().leaf_node_parameters(parameters);
-        let crypto = scratch.rust_crypto();
+        let crypto = scratch.suite();
         let built = builder.load_psks(scratch).unwrap().build(crypto, crypto, keys, |_| true).unwrap();
         built.stage_commit(scratch).unwrap().into_messages().0.to_bytes().unwrap()
     });
@@ -218,7 +218,7 @@ fn gmod_001_a_context_change_in_a_commit_is_named() {
         let mut extensions = group.mls.extensions().clone();
         extensions.add(Extension::ExternalSenders(Vec::new())).unwrap();
         let builder = group.mls.commit_builder().propose_group_context_extensions(extensions).unwrap();
-        let crypto = scratch.rust_crypto();
+        let crypto = scratch.suite();
         let built = builder.load_psks(scratch).unwrap().build(crypto, crypto, keys, |_| true).unwrap();
         built.stage_commit(scratch).unwrap().into_messages().0.to_bytes().unwrap()
     });
@@ -239,7 +239,7 @@ fn gmod_001_a_pre_shared_key_in_a_commit_is_named() {
         id.store(scratch, &[1; 32]).unwrap();
         let standalone = group.mls.propose_pre_shared_key(scratch, keys, id).unwrap().0;
         let built = group.mls.commit_builder().load_psks(scratch).unwrap();
-        let crypto = scratch.rust_crypto();
+        let crypto = scratch.suite();
         let built = built.build(crypto, crypto, keys, |_| true).unwrap();
         let commit = built.stage_commit(scratch).unwrap().into_messages().0;
         [standalone.to_bytes().unwrap(), commit.to_bytes().unwrap()]

@@ -83,14 +83,14 @@ fn gmod_002_a_strangers_external_commit_is_refused_before_openmls() {
     let mut all = parties(2);
     let stranger = Party::new(9);
     let info = all[0].run(|scratch, group, keys| {
-        let info = group.mls.export_group_info(scratch.rust_crypto(), keys, true).unwrap();
+        let info = group.mls.export_group_info(scratch.suite(), keys, true).unwrap();
         info.tls_serialize_detached().unwrap()
     });
     let info = MlsMessageIn::tls_deserialize(&mut info.as_slice()).unwrap();
     let MlsMessageBodyIn::GroupInfo(info) = info.extract() else { panic!() };
     let credential = profile::credential(stranger.inbox, stranger.keys.id());
     let builder = ExternalCommitBuilder::new().with_config(profile::join_config());
-    let (scratch, crypto) = (&stranger.scratch, stranger.scratch.rust_crypto());
+    let (scratch, crypto) = (&stranger.scratch, stranger.scratch.suite());
     let parameters =
         openmls::prelude::LeafNodeParameters::builder().with_capabilities(profile::capabilities());
     let builder = builder.build_group(scratch, info, credential).unwrap();

@@ -1,0 +1,361 @@
+//! The cryptography of the one suite the protocol uses (0x0003), and of no other.
+//!
+//! OpenMLS's RustCrypto provider carries every suite's curves, and so would the download: HPKE
+//! picks its key exchange at run time, so nothing of the rest can be left out. Here HPKE is
+//! hpke-rs with X25519 alone; all else is handed on to RustCrypto. Another suite is an error.
+
+use hpke_rs::{Hpke, HpkeError, Mode};
+use hpke_rs_crypto::HpkeCrypto;
+use hpke_rs_crypto::error::Error as HpkeCryptoError;
+use hpke_rs_crypto::types::{AeadAlgorithm, KdfAlgorithm, KemAlgorithm};
+use hpke_rs_rust_crypto::HpkeRustCrypto;
+use openmls_rust_crypto::RustCrypto;
+use openmls_traits::crypto::OpenMlsCrypto;
+use openmls_traits::random::OpenMlsRand;
+use openmls_traits::types::{
+    AeadType, Ciphersuite, CryptoError, ExporterSecret, HashType, HpkeAeadType, HpkeCiphertext, HpkeConfig,
+    HpkeKdfType, HpkeKemType, HpkeKeyPair, SignatureScheme,
+};
+use rand_core::Rng as _;
+use tls_codec::SecretVLBytes;
+use x25519_dalek::{PublicKey, StaticSecret};
+use zeroize::Zeroize as _;
+
+/// HPKE over X25519, HKDF-SHA256 and ChaCha20-Poly1305.
+#[derive(Debug)]
+pub struct SuiteHpke;
+
+type Pair = (Vec<u8>, Vec<u8>);
+
+fn only_x25519(alg: KemAlgorithm) -> Result<(), HpkeCryptoError> {
+    match alg {
+        KemAlgorithm::DhKem25519 => Ok(()),
+        _ => Err(HpkeCryptoError::UnknownKemAlgorithm),
+    }
+}
+
+fn secret(sk: &[u8]) -> Result<StaticSecret, HpkeCryptoError> {
+    let mut bytes: [u8; 32] = sk.try_into().map_err(|_| HpkeCryptoError::KemInvalidSecretKey)?;
+    let secret = StaticSecret::from(bytes);
+    bytes.zeroize();
+    Ok(secret)
+}
+
+impl HpkeCrypto for SuiteHpke {
+    type HpkePrng = <HpkeRustCrypto as HpkeCrypto>::HpkePrng;
+
+    fn name() -> String {
+        "X25519".into()
+    }
+
+    fn supports_kdf(alg: KdfAlgorithm) -> Result<(), HpkeCryptoError> {
+        match alg {
+            KdfAlgorithm::HkdfSha256 => Ok(()),
+            _ => Err(HpkeCryptoError::UnknownKdfAlgorithm),
+        }
+    }
+
+    fn supports_kem(alg: KemAlgorithm) -> Result<(), HpkeCryptoError> {
+        only_x25519(alg)
+    }
+
+    fn supports_aead(alg: AeadAlgorithm) -> Result<(), HpkeCryptoError> {
+        match alg {
+            AeadAlgorithm::ChaCha20Poly1305 => Ok(()),
+            _ => Err(HpkeCryptoError::UnknownAeadAlgorithm),
+        }
+    }
+
+    fn prng() -> Self::HpkePrng {
+        HpkeRustCrypto::prng()
+    }
+
+    fn kdf_extract(alg: KdfAlgorithm, salt: &[u8], ikm: &[u8]) -> Result<Vec<u8>, HpkeCryptoError> {
+        HpkeRustCrypto::kdf_extract(alg, salt, ikm)
+    }
+
+    fn kdf_expand(
+        alg: KdfAlgorithm,
+        prk: &[u8],
+        info: &[u8],
+        output_size: usize,
+    ) -> Result<Vec<u8>, HpkeCryptoError> {
+        HpkeRustCrypto::kdf_expand(alg, prk, info, output_size)
+    }
+
+    /// RFC 7748 section 6.1: an all-zero result is refused.
+    fn dh(alg: KemAlgorithm, pk: &[u8], sk: &[u8]) -> Result<Vec<u8>, HpkeCryptoError> {
+        only_x25519(alg)?;
+        let pk: [u8; 32] = pk.try_into().map_err(|_| HpkeCryptoError::KemInvalidPublicKey)?;
+        let shared = secret(sk)?.diffie_hellman(&PublicKey::from(pk));
+        if !shared.was_contributory() {
+            return Err(HpkeCryptoError::KemInvalidPublicKey);
+        }
+        Ok(shared.as_bytes().to_vec())
+    }
+
+    fn secret_to_public(alg: KemAlgorithm, sk: &[u8]) -> Result<Vec<u8>, HpkeCryptoError> {
+        only_x25519(alg)?;
+        Ok(PublicKey::from(&secret(sk)?).as_bytes().to_vec())
+    }
+
+    fn kem_key_gen(alg: KemAlgorithm, prng: &mut Self::HpkePrng) -> Result<Pair, HpkeCryptoError> {
+        only_x25519(alg)?;
+        let mut bytes = [0; 32];
+        prng.fill_bytes(&mut bytes);
+        let secret = StaticSecret::from(bytes);
+        bytes.zeroize();
+        Ok((PublicKey::from(&secret).as_bytes().to_vec(), secret.to_bytes().to_vec()))
+    }
+
+    // The three below belong to post-quantum and NIST KEMs.
+    fn kem_key_gen_derand(_: KemAlgorithm, _: &[u8]) -> Result<Pair, HpkeCryptoError> {
+        Err(HpkeCryptoError::UnknownKemAlgorithm)
+    }
+
+    fn kem_encaps(_: KemAlgorithm, _: &[u8], _: &mut Self::HpkePrng) -> Result<Pair, HpkeCryptoError> {
+        Err(HpkeCryptoError::UnknownKemAlgorithm)
+    }
+
+    fn kem_decaps(_: KemAlgorithm, _: &[u8], _: &[u8]) -> Result<Vec<u8>, HpkeCryptoError> {
+        Err(HpkeCryptoError::UnknownKemAlgorithm)
+    }
+
+    fn dh_validate_sk(_: KemAlgorithm, _: &[u8]) -> Result<Vec<u8>, HpkeCryptoError> {
+        Err(HpkeCryptoError::UnknownKemAlgorithm)
+    }
+
+    fn aead_seal(
+        alg: AeadAlgorithm,
+        key: &[u8],
+        nonce: &[u8],
+        aad: &[u8],
+        msg: &[u8],
+    ) -> Result<Vec<u8>, HpkeCryptoError> {
+        HpkeRustCrypto::aead_seal(alg, key, nonce, aad, msg)
+    }
+
+    fn aead_open(
+        alg: AeadAlgorithm,
+        key: &[u8],
+        nonce: &[u8],
+        aad: &[u8],
+        msg: &[u8],
+    ) -> Result<Vec<u8>, HpkeCryptoError> {
+        HpkeRustCrypto::aead_open(alg, key, nonce, aad, msg)
+    }
+}
+
+/// HPKE in base mode, the only one MLS uses.
+pub fn hpke() -> Hpke<SuiteHpke> {
+    Hpke::new(Mode::Base, KemAlgorithm::DhKem25519, KdfAlgorithm::HkdfSha256, AeadAlgorithm::ChaCha20Poly1305)
+}
+
+fn configured(config: &HpkeConfig) -> Result<Hpke<SuiteHpke>, CryptoError> {
+    match config {
+        HpkeConfig(HpkeKemType::DhKem25519, HpkeKdfType::HkdfSha256, HpkeAeadType::ChaCha20Poly1305) => {
+            Ok(hpke())
+        }
+        _ => Err(CryptoError::UnsupportedCiphersuite),
+    }
+}
+
+/// What OpenMLS computes with.
+#[derive(Debug, Default)]
+pub struct SuiteCrypto(RustCrypto);
+
+impl OpenMlsRand for SuiteCrypto {
+    type Error = <RustCrypto as OpenMlsRand>::Error;
+
+    fn random_array<const N: usize>(&self) -> Result<[u8; N], Self::Error> {
+        self.0.random_array()
+    }
+
+    fn random_vec(&self, len: usize) -> Result<Vec<u8>, Self::Error> {
+        self.0.random_vec(len)
+    }
+}
+
+impl OpenMlsCrypto for SuiteCrypto {
+    fn supports(&self, ciphersuite: Ciphersuite) -> Result<(), CryptoError> {
+        match ciphersuite {
+            super::profile::SUITE => Ok(()),
+            _ => Err(CryptoError::UnsupportedCiphersuite),
+        }
+    }
+
+    fn supported_ciphersuites(&self) -> Vec<Ciphersuite> {
+        vec![super::profile::SUITE]
+    }
+
+    fn hkdf_extract(&self, hash: HashType, salt: &[u8], ikm: &[u8]) -> Result<SecretVLBytes, CryptoError> {
+        self.0.hkdf_extract(hash, salt, ikm)
+    }
+
+    fn hmac(&self, hash: HashType, key: &[u8], message: &[u8]) -> Result<SecretVLBytes, CryptoError> {
+        self.0.hmac(hash, key, message)
+    }
+
+    fn hkdf_expand(
+        &self,
+        hash: HashType,
+        prk: &[u8],
+        info: &[u8],
+        len: usize,
+    ) -> Result<SecretVLBytes, CryptoError> {
+        self.0.hkdf_expand(hash, prk, info, len)
+    }
+
+    fn hash(&self, hash: HashType, data: &[u8]) -> Result<Vec<u8>, CryptoError> {
+        self.0.hash(hash, data)
+    }
+
+    fn aead_encrypt(
+        &self,
+        alg: AeadType,
+        key: &[u8],
+        data: &[u8],
+        nonce: &[u8],
+        aad: &[u8],
+    ) -> Result<Vec<u8>, CryptoError> {
+        self.0.aead_encrypt(alg, key, data, nonce, aad)
+    }
+
+    fn aead_decrypt(
+        &self,
+        alg: AeadType,
+        key: &[u8],
+        ct_tag: &[u8],
+        nonce: &[u8],
+        aad: &[u8],
+    ) -> Result<Vec<u8>, CryptoError> {
+        self.0.aead_decrypt(alg, key, ct_tag, nonce, aad)
+    }
+
+    fn signature_key_gen(&self, alg: SignatureScheme) -> Result<(Vec<u8>, Vec<u8>), CryptoError> {
+        self.0.signature_key_gen(alg)
+    }
+
+    fn verify_signature(
+        &self,
+        alg: SignatureScheme,
+        data: &[u8],
+        pk: &[u8],
+        signature: &[u8],
+    ) -> Result<(), CryptoError> {
+        self.0.verify_signature(alg, data, pk, signature)
+    }
+
+    fn sign(&self, alg: SignatureScheme, data: &[u8], key: &[u8]) -> Result<Vec<u8>, CryptoError> {
+        self.0.sign(alg, data, key)
+    }
+
+    fn hpke_seal(
+        &self,
+        config: HpkeConfig,
+        pk_r: &[u8],
+        info: &[u8],
+        aad: &[u8],
+        ptxt: &[u8],
+    ) -> Result<HpkeCiphertext, CryptoError> {
+        let (kem_output, ciphertext) =
+            configured(&config)?.seal(&pk_r.into(), info, aad, ptxt, None, None, None).map_err(refused)?;
+        Ok(HpkeCiphertext { kem_output: kem_output.into(), ciphertext: ciphertext.into() })
+    }
+
+    fn hpke_open(
+        &self,
+        config: HpkeConfig,
+        input: &HpkeCiphertext,
+        sk_r: &[u8],
+        info: &[u8],
+        aad: &[u8],
+    ) -> Result<Vec<u8>, CryptoError> {
+        let (kem_output, ciphertext) = (input.kem_output.as_slice(), input.ciphertext.as_slice());
+        configured(&config)?
+            .open(kem_output, &sk_r.into(), info, aad, ciphertext, None, None, None)
+            .map_err(|_| CryptoError::HpkeDecryptionError)
+    }
+
+    fn hpke_setup_sender_and_export(
+        &self,
+        config: HpkeConfig,
+        pk_r: &[u8],
+        info: &[u8],
+        exporter_context: &[u8],
+        exporter_length: usize,
+    ) -> Result<(Vec<u8>, ExporterSecret), CryptoError> {
+        let (kem_output, context) = configured(&config)?
+            .setup_sender(&pk_r.into(), info, None, None, None)
+            .map_err(|_| CryptoError::SenderSetupError)?;
+        let exported = context.export(exporter_context, exporter_length);
+        Ok((kem_output, exported.map_err(|_| CryptoError::ExporterError)?.into()))
+    }
+
+    fn hpke_setup_receiver_and_export(
+        &self,
+        config: HpkeConfig,
+        enc: &[u8],
+        sk_r: &[u8],
+        info: &[u8],
+        exporter_context: &[u8],
+        exporter_length: usize,
+    ) -> Result<ExporterSecret, CryptoError> {
+        let context = configured(&config)?
+            .setup_receiver(enc, &sk_r.into(), info, None, None, None)
+            .map_err(|_| CryptoError::ReceiverSetupError)?;
+        let exported = context.export(exporter_context, exporter_length);
+        Ok(exported.map_err(|_| CryptoError::ExporterError)?.into())
+    }
+
+    fn derive_hpke_keypair(&self, config: HpkeConfig, ikm: &[u8]) -> Result<HpkeKeyPair, CryptoError> {
+        let (private, public) = configured(&config)?.derive_key_pair(ikm).map_err(refused)?.into_keys();
+        Ok(HpkeKeyPair { private: private.as_slice().into(), public: public.as_slice().into() })
+    }
+}
+
+fn refused(error: HpkeError) -> CryptoError {
+    match error {
+        HpkeError::InvalidInput => CryptoError::InvalidLength,
+        _ => CryptoError::CryptoLibraryError,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONFIG: HpkeConfig =
+        HpkeConfig(HpkeKemType::DhKem25519, HpkeKdfType::HkdfSha256, HpkeAeadType::ChaCha20Poly1305);
+
+    #[test]
+    fn computes_what_rust_crypto_computes() {
+        let (ours, theirs) = (SuiteCrypto::default(), RustCrypto::default());
+        let pair = ours.derive_hpke_keypair(CONFIG, &[7; 32]).unwrap();
+        let same = theirs.derive_hpke_keypair(CONFIG, &[7; 32]).unwrap();
+        assert_eq!((&pair.public, pair.private.as_ref()), (&same.public, same.private.as_ref()));
+        for (seal, open) in [(true, false), (false, true)] {
+            let sealed = match seal {
+                true => ours.hpke_seal(CONFIG, &pair.public, b"info", b"aad", b"text"),
+                false => theirs.hpke_seal(CONFIG, &pair.public, b"info", b"aad", b"text"),
+            };
+            let sealed = sealed.unwrap();
+            let opened = match open {
+                true => ours.hpke_open(CONFIG, &sealed, &pair.private, b"info", b"aad"),
+                false => theirs.hpke_open(CONFIG, &sealed, &pair.private, b"info", b"aad"),
+            };
+            assert_eq!(opened.unwrap(), b"text");
+            assert!(ours.hpke_open(CONFIG, &sealed, &pair.private, b"info", b"other").is_err());
+        }
+    }
+
+    #[test]
+    fn refuses_other_suites_and_low_order_keys() {
+        let ours = SuiteCrypto::default();
+        let other =
+            HpkeConfig(HpkeKemType::DhKemP256, HpkeKdfType::HkdfSha256, HpkeAeadType::ChaCha20Poly1305);
+        assert!(ours.derive_hpke_keypair(other, &[7; 32]).is_err());
+        assert!(SuiteHpke::dh(KemAlgorithm::DhKem25519, &[0; 32], &[7; 32]).is_err());
+        assert!(SuiteHpke::dh(KemAlgorithm::DhKem25519, &[1; 31], &[7; 32]).is_err());
+    }
+}
