@@ -6,8 +6,8 @@ use super::Row;
 use crate::base::{InboxId, InstallationId, Nanos};
 use crate::store::Table;
 
-/// The installation this database belongs to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The installation this database belongs to. Holds its private key, so it has no `Debug`.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InstallationRow {
     /// The inbox.
     pub inbox: InboxId,
