@@ -65,15 +65,24 @@ impl Inner {
         let limit = options.limit.filter(|_| options.in_read_order()).unwrap_or(usize::MAX);
         let chunk = limit.clamp(1, CHUNK);
         let now = self.platform.now();
+        let mut spans = options.spans(thread);
+        // The first rows of every span come from one snapshot, and mostly are the whole page.
+        let size = u32::try_from(chunk).unwrap_or(u32::MAX);
+        let first = spans.iter().map(|span| span.read(options.descending, size)).collect();
+        let answers = self.store.read(first).await?;
         let mut page = Vec::new();
-        for mut span in options.spans(thread) {
+        for (span, answer) in spans.iter_mut().zip(&answers) {
+            let mut rows = load::rows::<MessageRow>(answer)?;
+            if let Some(last) = rows.last() {
+                span.after(last, options.descending);
+            }
             while page.len() < limit {
-                let rows = self.chunk(&mut span, options.descending, chunk).await?;
                 let ended = rows.len() < chunk;
                 page.extend(rows.into_iter().filter(|row| options.admits(row, now)));
-                if ended {
+                if ended || page.len() >= limit {
                     break;
                 }
+                rows = self.chunk(span, options.descending, chunk).await?;
             }
         }
         if !options.in_read_order() {

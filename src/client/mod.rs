@@ -42,7 +42,7 @@ use std::rc::Rc;
 
 use futures::lock::Mutex;
 
-use crate::base::{GroupId, InboxId, InstallationId, SharedPlatform};
+use crate::base::{GroupId, InboxId, InstallationId, SharedPlatform, ThreadId};
 use crate::delivery::Delivery;
 use crate::engine::state::Me;
 use crate::error::Error;
@@ -62,6 +62,7 @@ pub(crate) struct Inner {
     cache: Mutex<driver::Cache>,
     hub: events::Hub,
     identity: identity::Logs,
+    thread_ids: RefCell<BTreeMap<GroupId, ThreadId>>,
     sends: send::Queue,
     /// One outbox run a group at a time.
     outboxes: RefCell<BTreeMap<GroupId, Rc<Mutex<()>>>>,

@@ -72,6 +72,7 @@ impl Client {
             cache: futures::lock::Mutex::new(driver::Cache::default()),
             hub: events::Hub::default(),
             identity,
+            thread_ids: RefCell::default(),
             sends: send::Queue::default(),
             outboxes: RefCell::new(BTreeMap::new()),
             fresh: RefCell::new(BTreeSet::new()),

@@ -22,7 +22,7 @@ const ROUNDS: usize = 64;
 /// Waits between tries while the service is out of reach, in milliseconds.
 const BACKOFF_MS: [u32; 6] = [500, 1_000, 2_000, 5_000, 15_000, 30_000];
 /// Lets messages asked for one after another leave together.
-const GATHER_MS: u32 = 5;
+const GATHER_MS: u32 = 20;
 
 impl Inner {
     /// Notes attempts as made in this life of the client.

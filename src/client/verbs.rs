@@ -87,9 +87,14 @@ impl Client {
 }
 
 impl Inner {
-    /// The thread a group belongs to.
+    /// The thread a group belongs to; that never changes, so it is read once.
     pub(super) async fn thread_of(&self, group: GroupId) -> Result<ThreadId, Error> {
-        Ok(self.group_row(group).await?.ok_or_else(load::not_found)?.thread())
+        if let Some(thread) = self.thread_ids.borrow().get(&group) {
+            return Ok(*thread);
+        }
+        let thread = self.group_row(group).await?.ok_or_else(load::not_found)?.thread();
+        self.thread_ids.borrow_mut().insert(group, thread);
+        Ok(thread)
     }
 
     /// The row of a group's thread; `None` when the thread left the list (a failed DM).
