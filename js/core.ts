@@ -52,6 +52,7 @@ export class Core {
     pick: (event: RawEvent) => T | undefined,
   ): StreamFunction<T> {
     return async (callback, _onFail, onClose) => {
+      // Offline a stream opens all the same: what was missed arrives once the service is back.
       if (before) await this.call(before).catch(() => {});
       const listener = (event: RawEvent) => quietly(() => callback(null, pick(event)));
       const subscription = await this.call((raw) => raw.subscribe(filter, listener));
