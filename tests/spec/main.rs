@@ -8,6 +8,7 @@ mod commits;
 mod consent;
 mod dm;
 mod exactly_once;
+mod groups;
 mod history;
 mod input;
 mod lies;
