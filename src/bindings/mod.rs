@@ -5,7 +5,7 @@
 //! | file | owns |
 //! |---|---|
 //! | `open` | `createClient`: database, delivery, registration, background work |
-//! | `client`, `conversation` | the methods of `RawClient` |
+//! | `client`, `conversation`, `groups` | the methods of `RawClient` |
 //! | `wallet` | inbox ids and local keys, without a client |
 //! | `options`, `bytes` | reading arguments |
 //! | `values` | rows as plain objects |
@@ -24,6 +24,7 @@ mod conversation;
 mod delivery;
 mod errors;
 mod events;
+mod groups;
 mod life;
 mod open;
 mod options;

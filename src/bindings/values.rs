@@ -3,8 +3,8 @@
 use js_sys::{Array, BigInt, Object, Reflect, Uint8Array};
 use wasm_bindgen::JsValue;
 
-use crate::base::{Nanos, SequenceId, ThreadId};
-use crate::client::{Conversation, GroupInspection, Inspection};
+use crate::base::{InstallationId, Nanos, SequenceId, ThreadId};
+use crate::client::{Conversation, GroupInspection, Inspection, PendingIntent};
 use crate::consent::{Entity, State};
 use crate::identity::Identifier;
 use crate::store::rows::{GroupKind, GroupRow, GroupState, Hold, MessageKind, MessageRow, MessageStatus};
@@ -116,8 +116,7 @@ pub fn identifier(identifier: &Identifier) -> JsValue {
 pub fn conversation(conversation: &Conversation) -> JsValue {
     let Conversation { group, consent, peer, .. } = conversation;
     let (state, failure) = state_of(&group.state);
-    let paused = group.hold.as_ref().is_some_and(|hold| hold.code == "floor");
-    Fields::new()
+    let fields = Fields::new()
         .id("id", group.id)
         .number("conversationType", conversation_type(group.kind))
         .maybe(group.dm, |fields, dm| fields.id("dmId", dm))
@@ -128,11 +127,9 @@ pub fn conversation(conversation: &Conversation) -> JsValue {
         .text("state", state)
         .maybe(failure, |fields, code| fields.text("failure", code))
         .maybe(group.hold.as_ref(), |fields, held| fields.value("hold", &hold(held)))
-        .maybe(paused.then_some(&group.settings.floor), |fields, floor| {
-            fields.text("pausedForVersion", floor)
-        })
-        .number("consentState", consent_state(*consent))
-        .done()
+        .number("consentState", consent_state(*consent));
+    let details = super::groups::details(group).into_iter();
+    details.fold(fields, |fields, (name, text)| fields.text(name, &text)).done()
 }
 
 fn state_of(state: &GroupState) -> (&'static str, Option<&str>) {
@@ -145,7 +142,11 @@ fn state_of(state: &GroupState) -> (&'static str, Option<&str>) {
 }
 
 fn hold(hold: &Hold) -> JsValue {
-    Fields::new().text("code", &hold.code).text("message", &hold.detail).done()
+    Fields::new()
+        .text("code", &hold.code)
+        .text("message", &hold.detail)
+        .number("sequenceId", position(hold.sequence_id))
+        .done()
 }
 
 /// `RawMessage`, listed under `conversation`.
@@ -226,7 +227,12 @@ pub fn inspection(inspection: &Inspection) -> JsValue {
 }
 
 fn inspected(group: &GroupInspection, winner: bool) -> JsValue {
-    let GroupRow { id, state, epoch, authenticator, .. } = &group.row;
+    let GroupRow { id, state, epoch, authenticator, members, .. } = &group.row;
+    let failed = members.iter().flat_map(|member| {
+        let one =
+            |id: &InstallationId| Fields::new().id("inboxId", member.inbox).id("installationId", id).done();
+        member.failed.iter().map(one)
+    });
     let decided = group.consent.filter(|record| record.consented_at_ns.0 > 0);
     let held = matches!(state, GroupState::Active);
     Fields::new()
@@ -242,9 +248,19 @@ fn inspected(group: &GroupInspection, winner: bool) -> JsValue {
         .time("createdAtNs", group.row.created_ns)
         .id("creatorInboxId", group.row.creator)
         .id("addedByInboxId", group.row.adder)
-        .number("pendingIntents", u32::try_from(group.pending_intents).unwrap_or(u32::MAX))
+        .value("pendingIntents", &list(group.intents.iter().map(intent)))
         .maybe(group.row.hold.as_ref(), |fields, waits| fields.value("hold", &hold(waits)))
         .value("rejected", &list(group.rejected.iter().map(rejected)))
+        .value("failedInstallations", &list(failed))
+        .done()
+}
+
+fn intent(PendingIntent { number, kind, state, builds }: &PendingIntent) -> JsValue {
+    Fields::new()
+        .number("number", *number as f64)
+        .text("kind", kind)
+        .text("state", state)
+        .number("builds", *builds)
         .done()
 }
 

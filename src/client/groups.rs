@@ -2,7 +2,7 @@
 
 use crate::base::{GroupId, InboxId, ThreadId, Topic};
 use crate::client::{Client, Inner};
-use crate::engine::settings::{Bases, NewGroup, PolicyRead, Role, Setting};
+use crate::engine::settings::{Action, Base, Bases, NewGroup, PolicyRead, Role, Setting};
 use crate::engine::{build, create, leave, operations, send, settings};
 use crate::error::Error;
 use crate::store::rows::{LeftOut, Operation, Wish};
@@ -15,8 +15,8 @@ impl Client {
     /// Inboxes that do not exist or have no usable device are left out.
     ///
     /// # Errors
-    /// `client.not_registered`, `group.limit`, `input.value` for a setting that is too long,
-    /// `store.*`.
+    /// `client.not_registered`, `group.limit`, `input.value` for a setting that is too long or a
+    /// policy that cannot be set (PERM-017), `store.*`.
     pub async fn create_group(&self, new: NewGroup) -> Result<GroupId, Error> {
         self.0.open()?;
         self.0.need_registered()?;
@@ -104,6 +104,17 @@ impl Client {
     /// `group.*`, `commit.*`, `delivery.*`.
     pub async fn set_policies(&self, group: GroupId, component: u16, policies: Bases) -> Result<(), Error> {
         self.0.change(group, vec![settings::policies(component, policies)]).await
+    }
+
+    /// Sets who may do something: the policies of every component it writes, in one commit.
+    ///
+    /// # Errors
+    /// `input.value` for a policy that cannot be set (PERM-017), `group.permission_denied`,
+    /// `group.*`, `commit.*`, `delivery.*`.
+    pub async fn set_policy(&self, group: GroupId, action: Action, policy: Base) -> Result<(), Error> {
+        let (components, named) = action.place();
+        let policies = named.map(|named| named.then_some(policy));
+        self.0.change(group, components.iter().map(|id| settings::policies(*id, policies)).collect()).await
     }
 
     /// Who may do what in a group.

@@ -32,7 +32,7 @@ mod welcomes;
 pub use crate::engine::settings::{NewGroup, Role, Setting};
 pub use events::EventSubscription;
 pub use feed::{Interest, News};
-pub use inspect::{GroupInspection, Inspection};
+pub use inspect::{GroupInspection, Inspection, PendingIntent};
 pub use list::Conversation;
 pub use open::{OpenOptions, Sign};
 pub use overhear::Overheard;
