@@ -11,10 +11,10 @@ use super::values::{self, Fields};
 use crate::base::InboxId;
 use crate::client::{NewGroup, Role, Setting};
 use crate::engine::receive::paused_for;
-use crate::engine::settings::{ACTIONS, ADMINS_ONLY, ALL_MEMBERS, Base, Row, Shown, custom};
+use crate::engine::settings::{ACTIONS, ADMINS_ONLY, ALL_MEMBERS, Base, Row, Shown, custom, policy};
 use crate::error::Error;
 use crate::meta::Settings;
-use crate::store::rows::{GroupRow, LeftOut};
+use crate::store::rows::{GroupRow, LeftOut, Wish};
 
 /// `PermissionPolicy`, as far as it can be set.
 const BASES: [Base; 4] = [Base::Allow, Base::Deny, Base::IfAdmin, Base::IfSuperAdmin];
@@ -64,6 +64,16 @@ fn policies(options: &Arg) -> Result<Vec<Row>, Error> {
         return Ok(options.field("permissions")?.choice(&[ALL_MEMBERS, ADMINS_ONLY])?.to_vec());
     };
     Ok(custom(&ACTIONS.into_iter().zip(bases).collect::<Vec<_>>()))
+}
+
+/// The changes of the dictionary among `RawChange`.
+fn wishes(what: &str, about: Arg, value: Arg) -> Result<Vec<Wish>, Error> {
+    Ok(match what {
+        "setting" => vec![setting(about, value)?.wish()],
+        "policy" => policy(about.choice(&ACTIONS)?, value.choice(&BASES)?),
+        "admin" => vec![Role::Admin.wish(about.id()?, value.flag()?)],
+        _ => vec![Role::SuperAdmin.wish(about.id()?, value.flag()?)],
+    })
 }
 
 /// A setting by its number: `MetadataField`, and the floor behind.
@@ -119,11 +129,8 @@ impl RawClient {
             match Arg::new(what, "what").text()?.as_str() {
                 "add" => return Ok(left_out(&client.add_members(group, &about.list(Arg::id)?).await?)),
                 "remove" => client.remove_members(group, &about.list(Arg::id)?).await?,
-                "setting" => client.change_settings(group, vec![setting(about, value)?]).await?,
-                "policy" => client.set_policy(group, about.choice(&ACTIONS)?, value.choice(&BASES)?).await?,
-                "admin" => client.set_role(group, about.id()?, Role::Admin, value.flag()?).await?,
-                "superAdmin" => client.set_role(group, about.id()?, Role::SuperAdmin, value.flag()?).await?,
-                _ => client.request_removal(group).await?,
+                "leave" => client.request_removal(group).await?,
+                other => client.change(group, wishes(other, about, value)?).await?,
             }
             Ok(JsValue::UNDEFINED)
         })
