@@ -13,6 +13,7 @@ mod history;
 mod input;
 mod lies;
 mod noise;
+mod proposals;
 mod simulation;
 mod tabs;
 mod welcomes;
