@@ -12,11 +12,14 @@ mod feed;
 mod history;
 mod identity;
 mod inspect;
+mod key_packages;
 mod list;
 mod load;
 mod open;
 mod outbox;
 mod overhear;
+mod owed;
+mod pointers;
 mod prepare;
 mod process;
 mod reads;
@@ -70,6 +73,7 @@ pub(crate) struct Inner {
     fresh: RefCell<BTreeSet<[u8; 32]>>,
     kicked: RefCell<BTreeSet<GroupId>>,
     live: RefCell<Option<sync::Live>>,
+    retry: pointers::Retry,
     /// The last local time a step was given.
     last_ns: Cell<i64>,
     closed: Cell<bool>,

@@ -263,30 +263,6 @@ impl Inner {
         .await
     }
 
-    async fn publish_welcomes(&self, group: GroupId, number: u64) -> Result<(), Error> {
-        let owed = self
-            .step(async |step| {
-                let Some(ctx) = step.take_group(group).await? else { return Ok(None) };
-                let intent = ctx.intents.get(&number).cloned();
-                step.keep_group(ctx);
-                Ok(intent)
-            })
-            .await?;
-        let Some(intent) = owed else { return Ok(()) };
-        let batch = publish::welcomes(&intent)?;
-        if !batch.is_empty() {
-            self.delivery.publish(batch).await?;
-        }
-        self.step(async |step| {
-            let Some(mut ctx) = step.take_group(group).await? else { return Ok(()) };
-            ctx.end_intent(number, &mut step.unit);
-            step.unit.changes.strict();
-            step.keep_group(ctx);
-            Ok(())
-        })
-        .await
-    }
-
     /// A DM whose peer does not exist: it and its messages are failed, and it leaves the list.
     async fn fail_group(&self, group: GroupId, code: &'static str) -> Result<(), Error> {
         self.step(async |step| {

@@ -16,7 +16,9 @@ pub mod create;
 pub mod event;
 pub mod history;
 pub mod join;
+pub mod key_packages;
 pub mod list;
+pub mod opening;
 pub mod publish;
 pub mod receive;
 pub mod send;
@@ -26,6 +28,7 @@ pub mod threads;
 pub mod transcripts;
 pub mod unit;
 pub mod views;
+pub mod welcomes;
 
 /// The protocol version of this client, compared with a group's floor (GMOD-025).
 pub const PROTOCOL_VERSION: &str = "1.11.0";

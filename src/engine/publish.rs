@@ -19,7 +19,7 @@ use crate::delivery::{Outgoing, Receipt};
 use crate::engine::event::Event;
 use crate::engine::state::{GroupCtx, Me};
 use crate::engine::unit::Unit;
-use crate::engine::{send, settle};
+use crate::engine::{send, settle, welcomes};
 use crate::error::Error;
 use crate::members::States;
 use crate::meta::component::GROUP_MEMBERSHIP;
@@ -28,14 +28,13 @@ use crate::mls::facts::AppDataOp;
 use crate::mls::{self, CommitPlan};
 use crate::store::rows::{
     AttemptRow, GroupState, IntentRow, IntentState, MessageRow, MessageStatus, Operation, Outcome,
-    OwedWelcome,
 };
-use crate::wire::{ClientEnvelope, WelcomeAlgorithm, WelcomeInput};
+use crate::wire::ClientEnvelope;
 
 /// Messages that leave in one request.
 const BATCH: usize = 50;
 /// Bytes that leave in one request.
-const BATCH_BYTES: usize = 768 * 1024;
+pub const BATCH_BYTES: usize = 768 * 1024;
 /// Own echoes older than this many epochs cannot be read any more by all members.
 const OWN_WINDOW: u64 = 2;
 
@@ -229,6 +228,8 @@ pub struct Package {
     pub bytes: Vec<u8>,
     /// The HPKE key its Welcome is wrapped to.
     pub init_key: Vec<u8>,
+    /// Its installation can read Welcome pointers.
+    pub pointers: bool,
 }
 
 /// What a commit is built from, fetched before.
@@ -295,11 +296,7 @@ pub fn build_commit(
         ClientEnvelope::GroupMessage { data: sealed.bytes, sender_hmac: Vec::new(), should_push: false };
     let payload = envelope.encode();
     let hash = sha256(&payload);
-    intent.welcome = sealed.welcome.map(|welcome| OwedWelcome {
-        anchor: SequenceId::default(),
-        welcome,
-        recipients: packages.iter().map(|(id, package)| (*id, package.init_key.clone())).collect(),
-    });
+    intent.welcome = sealed.welcome.map(|welcome| welcomes::owe(welcome, &packages));
     intent.state = IntentState::Published(hash);
     intent.builds += 1;
     let (group, epoch, topic) = (ctx.row.id, facts.epoch, Topic::Group(ctx.row.id));
@@ -317,24 +314,4 @@ fn unplanned(error: PlanError) -> Error {
         _ => return Error::bug(error),
     };
     Error::new(code, error.to_string())
-}
-
-/// The Welcomes an applied commit owes, one for each added installation (GMOD-018).
-pub fn welcomes(intent: &IntentRow) -> Result<Vec<Outgoing>, Error> {
-    let Some(owed) = &intent.welcome else { return Ok(Vec::new()) };
-    owed.recipients
-        .iter()
-        .map(|(installation, init_key)| {
-            let sealed = mls::wrap_welcome(&owed.welcome, owed.anchor.0, init_key).map_err(Error::bug)?;
-            let input = WelcomeInput::V1 {
-                installation_key: installation.0,
-                data: sealed.data,
-                hpke_public_key: init_key.clone(),
-                algorithm: WelcomeAlgorithm::Curve25519,
-                metadata: sealed.metadata,
-            };
-            let payload = ClientEnvelope::Welcome(input).encode();
-            Ok(Outgoing { topic: Topic::Welcome(installation.0), payload, identifiers: Vec::new() })
-        })
-        .collect()
 }

@@ -13,10 +13,10 @@ mod thread;
 
 pub use group::{GroupKind, GroupRow, GroupState, Hold, MemberView, SettingsView};
 pub use inbound::{AssociationRow, EnvelopeRow, EnvelopeState, PositionRow};
-pub use installation::{CountersRow, InstallationRow};
+pub use installation::{CountersRow, InstallationRow, OfferRow};
 pub use message::{ContentTypeView, MessageKind, MessageRow, MessageStatus, TranscriptRow};
 pub use mls::{MlsGlobalRow, MlsPageRow};
-pub use outbox::{AttemptRow, IntentRow, IntentState, Operation, Outcome, OwedWelcome};
+pub use outbox::{AttemptRow, IntentRow, IntentState, Operation, Outcome, OwedWelcome, Recipient};
 pub use thread::{ListingRow, ThreadGroup, ThreadRow};
 
 use serde::de::DeserializeOwned;

@@ -1,0 +1,175 @@
+//! The Welcomes an applied commit owes (GMOD-018, facts 3.2).
+//!
+//! Up to two added installations get a Welcome each. Of more, those that can read pointers share
+//! one: it is sealed once and stored at a random destination, and each gets a sealed pointer to it.
+//! Destination and key are durable before anything leaves, so a repeated request stores the very
+//! same shared Welcome. Own Welcomes and pointers are sealed anew; a second one is a repetition to
+//! its receiver.
+//!
+//! An installation whose Welcome the service refuses for good is passed over, so that the others
+//! and the group go on; a refused attempt says so.
+
+use crate::base::{InstallationId, Topic, sha256};
+use crate::delivery::Outgoing;
+use crate::engine::event::Event;
+use crate::engine::publish::{BATCH_BYTES, Package};
+use crate::engine::state::GroupCtx;
+use crate::engine::unit::Unit;
+use crate::error::Error;
+use crate::mls::{self, SealedWelcome};
+use crate::store::rows::{AttemptRow, Outcome, OwedWelcome, Recipient};
+use crate::wire::{ClientEnvelope, WelcomeAlgorithm, WelcomeInput, WelcomePointerV1};
+
+/// Up to so many added installations get a Welcome each.
+const UNSHARED: usize = 2;
+/// Envelopes of one request.
+const BATCH: usize = 250;
+
+/// One envelope of a request.
+pub struct Parcel {
+    /// Whom it serves; `None` for the shared Welcome.
+    pub to: Option<InstallationId>,
+    /// What leaves.
+    pub outgoing: Outgoing,
+}
+
+/// What a commit that adds these installations owes them once it is applied.
+pub fn owe(welcome: Vec<u8>, added: &[(InstallationId, &Package)]) -> OwedWelcome {
+    let share = added.iter().filter(|(_, package)| package.pointers).count() > UNSHARED;
+    let recipient = |(installation, package): &(InstallationId, &Package)| Recipient {
+        installation: *installation,
+        init_key: package.init_key.clone(),
+        pointer: share && package.pointers,
+    };
+    OwedWelcome {
+        anchor: Default::default(),
+        welcome,
+        recipients: added.iter().map(recipient).collect(),
+        pointer: None,
+        shared: false,
+    }
+}
+
+/// True when a shared Welcome is owed and where it goes is not decided yet.
+pub fn lacks_pointer(owed: &OwedWelcome) -> bool {
+    owed.pointer.is_none() && owed.recipients.iter().any(|recipient| recipient.pointer)
+}
+
+/// The next request: the shared Welcome before its pointers, and as much as fits. Empty when all
+/// are served.
+pub fn next(owed: &OwedWelcome) -> Result<Vec<Parcel>, Error> {
+    let pointer = owed.pointer.as_deref().map(WelcomePointerV1::decode).transpose().map_err(Error::bug)?;
+    let mut parcels = Vec::new();
+    let mut size = 0;
+    if let Some(pointer) = pointer.as_ref().filter(|_| !owed.shared) {
+        let first = shared_welcome(owed, pointer)?;
+        size += first.outgoing.payload.len();
+        parcels.push(first);
+    }
+    for recipient in &owed.recipients {
+        if parcels.len() == BATCH {
+            break;
+        }
+        let parcel = match pointer.as_ref().filter(|_| recipient.pointer) {
+            Some(pointer) => pointer_to(recipient, pointer)?,
+            None => own_welcome(owed, recipient)?,
+        };
+        size += parcel.outgoing.payload.len();
+        if size > BATCH_BYTES && !parcels.is_empty() {
+            break;
+        }
+        parcels.push(parcel);
+    }
+    Ok(parcels)
+}
+
+fn own_welcome(owed: &OwedWelcome, recipient: &Recipient) -> Result<Parcel, Error> {
+    let sealed = mls::wrap_welcome(&owed.welcome, owed.anchor.0, &recipient.init_key).map_err(Error::bug)?;
+    let key = recipient.init_key.clone();
+    let input = inline(recipient.installation.0, sealed, key, WelcomeAlgorithm::Curve25519);
+    Ok(parcel(Some(recipient.installation), input))
+}
+
+fn shared_welcome(owed: &OwedWelcome, pointer: &WelcomePointerV1) -> Result<Parcel, Error> {
+    let sealed = mls::seal_shared_welcome(&owed.welcome, owed.anchor.0, pointer).map_err(Error::bug)?;
+    let input = inline(pointer.destination, sealed, Vec::new(), WelcomeAlgorithm::SymmetricKey);
+    Ok(parcel(None, input))
+}
+
+fn pointer_to(recipient: &Recipient, pointer: &WelcomePointerV1) -> Result<Parcel, Error> {
+    let input = WelcomeInput::Pointer {
+        installation_key: recipient.installation.0,
+        pointer: mls::wrap_pointer(pointer, &recipient.init_key).map_err(Error::bug)?,
+        hpke_public_key: recipient.init_key.clone(),
+        algorithm: WelcomeAlgorithm::Curve25519,
+    };
+    Ok(parcel(Some(recipient.installation), input))
+}
+
+fn inline(
+    installation_key: [u8; 32],
+    sealed: SealedWelcome,
+    hpke_public_key: Vec<u8>,
+    algorithm: WelcomeAlgorithm,
+) -> WelcomeInput {
+    let SealedWelcome { data, metadata } = sealed;
+    WelcomeInput::V1 { installation_key, data, hpke_public_key, algorithm, metadata }
+}
+
+fn parcel(to: Option<InstallationId>, input: WelcomeInput) -> Parcel {
+    let topic = Topic::Welcome(input.installation_key());
+    let payload = ClientEnvelope::Welcome(input).encode();
+    Parcel { to, outgoing: Outgoing { topic, payload, identifiers: Vec::new() } }
+}
+
+/// Notes what the service stored and what it refused for good; whoever is in either is served. A
+/// refused shared Welcome is replaced by one for each.
+pub fn answered(ctx: &mut GroupCtx, number: u64, stored: &[Parcel], refused: &[Parcel], unit: &mut Unit) {
+    let Some(mut intent) = ctx.intents.get(&number).cloned() else { return };
+    let Some(owed) = intent.welcome.as_mut() else { return };
+    for parcel in refused {
+        match parcel.to {
+            Some(_) => ctx.put_attempt(refusal(ctx, number, &parcel.outgoing), unit),
+            None => {
+                owed.pointer = None;
+                owed.recipients.iter_mut().for_each(|recipient| recipient.pointer = false);
+            }
+        }
+    }
+    owed.shared |= stored.iter().any(|parcel| parcel.to.is_none());
+    let served = |id: InstallationId| stored.iter().chain(refused).any(|parcel| parcel.to == Some(id));
+    owed.recipients.retain(|recipient| !served(recipient.installation));
+    if owed.recipients.is_empty() {
+        ctx.end_intent(number, unit);
+    } else {
+        ctx.put_intent(intent, unit);
+    }
+    if !refused.is_empty() {
+        let (group, thread) = (ctx.row.id, ctx.row.thread());
+        unit.events.push(Event::GroupChanged { group, thread });
+    }
+    unit.changes.strict();
+}
+
+fn refusal(ctx: &GroupCtx, intent: u64, outgoing: &Outgoing) -> AttemptRow {
+    AttemptRow {
+        hash: sha256(&outgoing.payload),
+        intent,
+        group: ctx.row.id,
+        topic: outgoing.topic,
+        payload: Vec::new(),
+        epoch: ctx.row.epoch,
+        commit: false,
+        outcome: Outcome::Refused,
+    }
+}
+
+/// Added installations whose Welcome the service refused, as far as that is remembered (a few
+/// epochs), with the intent that added them. They are in the group and do not know of it.
+pub fn refused(ctx: &GroupCtx) -> Vec<(u64, InstallationId)> {
+    let of = |attempt: &AttemptRow| match (attempt.outcome, attempt.topic) {
+        (Outcome::Refused, Topic::Welcome(id)) => Some((attempt.intent, InstallationId(id))),
+        _ => None,
+    };
+    ctx.attempts.values().filter_map(of).collect()
+}
