@@ -127,3 +127,107 @@ fn make(me: &Me, revision: u64, unit: &mut Unit) -> Result<OfferRow, Error> {
     unit.changes.strict();
     Ok(offer)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Write;
+
+    const MADE: i64 = 100 * DAY_NS;
+
+    fn keys(id: u8, retire_ns: Option<i64>) -> MlsGlobalRow {
+        MlsGlobalRow { id: vec![id], bytes: vec![id], retire_ns: retire_ns.map(Nanos) }
+    }
+
+    fn offer(published: bool, spent: bool) -> OfferRow {
+        let (id, init_key, package, made_ns) = (vec![1], vec![11], vec![21], Nanos(MADE));
+        OfferRow { id, init_key, package, made_ns, published, spent }
+    }
+
+    fn state(published: bool, spent: bool) -> KeyPackages {
+        KeyPackages { offer: Some((offer(published, spent), 5)), keys: vec![keys(1, None), keys(2, None)] }
+    }
+
+    fn unit(now: i64) -> Unit {
+        Unit::new(Nanos(now), Default::default(), 0)
+    }
+
+    fn due(state: &KeyPackages, now: i64) -> Due {
+        state.due(Nanos(now))
+    }
+
+    /// The offer a unit writes, which must be the one with this revision before.
+    fn written(unit: &Unit, revision: u64) -> Option<OfferRow> {
+        let mut writes = unit.changes.writes.iter();
+        let body = writes.find_map(|write| match write {
+            Write::Put { table: Table::Meta, body, .. } => Some(body),
+            _ => None,
+        })?;
+        assert!(unit.changes.checks.iter().any(|check| check.revision == revision));
+        Some(OfferRow::decode(body).unwrap())
+    }
+
+    #[test]
+    fn join_074_what_is_due_follows_from_rows_and_clock() {
+        assert_eq!(due(&KeyPackages { offer: None, keys: vec![keys(1, None)] }, MADE), Due::Make);
+        assert_eq!(due(&state(true, false), MADE), Due::Nothing);
+        assert_eq!(due(&state(false, false), MADE), Due::Publish);
+        assert_eq!(due(&state(true, true), MADE), Due::Make);
+        assert_eq!(due(&state(false, true), MADE), Due::Make);
+        for published in [true, false] {
+            assert_ne!(due(&state(published, false), MADE + ROTATE_NS - 1), Due::Make);
+            assert_eq!(due(&state(published, false), MADE + ROTATE_NS), Due::Make);
+        }
+        // A clock that was set back is no reason.
+        assert_eq!(due(&state(true, false), 0), Due::Nothing);
+        // Its keys are gone: nobody could be joined by it.
+        let lost = KeyPackages { keys: vec![keys(2, None)], ..state(true, false) };
+        assert_eq!(due(&lost, MADE), Due::Make);
+    }
+
+    #[test]
+    fn join_074_others_are_superseded_once_the_offer_is_accepted_and_only_then() {
+        let mut unit = unit(MADE + 7);
+        let mut before = state(false, false);
+        before.keys.push(keys(3, Some(9)));
+        before.accepted(&[1], &mut unit);
+        assert!(written(&unit, 5).unwrap().published);
+        let retired: Vec<MlsGlobalRow> = unit
+            .changes
+            .writes
+            .iter()
+            .filter_map(|write| match write {
+                Write::Put { table: Table::Mls, body, .. } => MlsGlobalRow::decode(body).ok(),
+                _ => None,
+            })
+            .collect();
+        assert!(retired == [keys(2, Some(MADE + 7 + RETIRE_NS))], "one that is superseded stays as it is");
+        for (state, id) in [(state(true, false), 1), (state(false, false), 2)] {
+            let mut unit = self::unit(MADE);
+            state.accepted(&[id], &mut unit);
+            assert!(unit.changes.is_empty());
+        }
+    }
+
+    #[test]
+    fn join_074_only_the_offer_is_spent_by_a_join() {
+        let mut unit = unit(MADE);
+        state(true, false).joined(&[11], &mut unit);
+        assert!(written(&unit, 5).unwrap().spent);
+        for (state, key) in [(state(true, false), 12), (state(true, true), 11)] {
+            let mut unit = self::unit(MADE);
+            state.joined(&[key], &mut unit);
+            assert!(unit.changes.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_welcome_for_an_unknown_key_package_renews_an_offer_older_than_a_day() {
+        let mut young = unit(MADE + DAY_NS - 1);
+        state(true, false).doubted(&mut young);
+        assert!(young.changes.is_empty());
+        let mut old = unit(MADE + DAY_NS);
+        state(true, false).doubted(&mut old);
+        assert!(written(&old, 5).unwrap().spent);
+    }
+}

@@ -173,3 +173,107 @@ pub fn refused(ctx: &GroupCtx) -> Vec<(u64, InstallationId)> {
     };
     ctx.attempts.values().filter_map(of).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::SequenceId;
+    use crate::wire::AEAD_CHACHA20_POLY1305;
+
+    /// Of 32 bytes, and a point.
+    const KEY: [u8; 32] = [9; 32];
+
+    fn owed(welcome: usize, pointers: &[bool]) -> OwedWelcome {
+        let package =
+            |pointers: &bool| Package { bytes: vec![], init_key: KEY.to_vec(), pointers: *pointers };
+        let packages: Vec<Package> = pointers.iter().map(package).collect();
+        let id = |at: usize| InstallationId([at as u8; 32]);
+        let added: Vec<_> = packages.iter().enumerate().map(|(at, one)| (id(at), one)).collect();
+        OwedWelcome { anchor: SequenceId(4), ..owe(vec![7; welcome], &added) }
+    }
+
+    fn shared(mut owed: OwedWelcome) -> OwedWelcome {
+        let pointer = WelcomePointerV1 {
+            destination: [1; 32],
+            aead_type: AEAD_CHACHA20_POLY1305,
+            encryption_key: [2; 32],
+            data_nonce: [3; 12],
+            metadata_nonce: [4; 12],
+        };
+        owed.pointer = Some(pointer.encode());
+        owed
+    }
+
+    fn pointed(owed: &OwedWelcome) -> Vec<bool> {
+        owed.recipients.iter().map(|recipient| recipient.pointer).collect()
+    }
+
+    /// Serves everything, request by request: how many envelopes and bytes each had.
+    fn requests(mut owed: OwedWelcome) -> Vec<(usize, usize)> {
+        let mut requests = Vec::new();
+        loop {
+            let parcels = next(&owed).unwrap();
+            if parcels.is_empty() {
+                return requests;
+            }
+            let size = parcels.iter().map(|parcel| parcel.outgoing.payload.len()).sum();
+            requests.push((parcels.len(), size));
+            for parcel in parcels {
+                match parcel.to {
+                    None => owed.shared = true,
+                    Some(id) => owed.recipients.retain(|recipient| recipient.installation != id),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn gmod_018_only_more_than_two_that_can_read_pointers_get_them() {
+        assert_eq!(pointed(&owed(9, &[true; 2])), [false; 2]);
+        assert_eq!(pointed(&owed(9, &[true; 3])), [true; 3]);
+        assert_eq!(pointed(&owed(9, &[true, false, true])), [false; 3]);
+        assert_eq!(pointed(&owed(9, &[true, false, true, true])), [true, false, true, true]);
+        assert!(lacks_pointer(&owed(9, &[true; 3])) && !lacks_pointer(&owed(9, &[true; 2])));
+        assert!(!lacks_pointer(&shared(owed(9, &[true; 3]))));
+    }
+
+    #[test]
+    fn gmod_018_the_shared_welcome_leaves_first_and_is_the_same_each_time() {
+        let owed = shared(owed(9, &[true, false, true, true]));
+        let (first, second) = (next(&owed).unwrap(), next(&owed).unwrap());
+        let to: Vec<_> = first.iter().map(|parcel| parcel.to.map(|id| id.0[0])).collect();
+        assert_eq!(to, [None, Some(0), Some(1), Some(2), Some(3)]);
+        assert!(first[0].outgoing == second[0].outgoing);
+        let kind = |parcel: &Parcel| match ClientEnvelope::decode(&parcel.outgoing.payload) {
+            Ok(ClientEnvelope::Welcome(WelcomeInput::V1 { algorithm, .. })) => Some(algorithm),
+            _ => None,
+        };
+        let (own, symmetric) = (Some(WelcomeAlgorithm::Curve25519), Some(WelcomeAlgorithm::SymmetricKey));
+        assert_eq!(first.iter().map(kind).collect::<Vec<_>>(), [symmetric, None, own, None, None]);
+        assert_eq!(first[0].outgoing.topic, Topic::Welcome([1; 32]));
+    }
+
+    #[test]
+    fn gmod_018_requests_stay_below_the_size_limit() {
+        // 100 kB each: seven fit.
+        let each = requests(owed(100 * 1024, &[false; 20]));
+        assert_eq!(each.iter().map(|(count, _)| *count).collect::<Vec<_>>(), [7, 7, 6]);
+        assert!(each.iter().all(|(_, size)| *size <= BATCH_BYTES));
+        // A Welcome above the limit leaves alone, and its pointers behind it.
+        let large = requests(shared(owed(900 * 1024, &[true; 200])));
+        assert_eq!(large.iter().map(|(count, _)| *count).collect::<Vec<_>>(), [1, 200]);
+        // Nearly that large: with as many pointers as fit.
+        let close = requests(shared(owed(BATCH_BYTES - 1024, &[true; 9])));
+        assert!(close[0].0 > 1 && close.iter().all(|(_, size)| *size <= BATCH_BYTES));
+        // Many small ones.
+        let many = requests(shared(owed(9, &[true; 251])));
+        assert_eq!(many.iter().map(|(count, _)| *count).collect::<Vec<_>>(), [250, 2]);
+    }
+
+    #[test]
+    fn a_shared_welcome_without_its_pointer_is_a_bug_and_never_half_sent() {
+        let mut owed = shared(owed(9, &[true; 3]));
+        owed.pointer = Some(vec![1, 2, 3]);
+        assert_eq!(next(&owed).err().map(|error| error.code), Some("bug.internal"));
+    }
+}
