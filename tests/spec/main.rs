@@ -13,6 +13,7 @@ mod input;
 mod key_packages;
 mod lies;
 mod noise;
+mod shared_welcomes;
 mod simulation;
 mod tabs;
 mod welcome_pointers;
