@@ -1,9 +1,10 @@
 //! What is behind a conversation, for people who look under the hood: the physical groups, the
 //! winner, epochs, consent, what waits and why.
 
-use crate::base::{GroupId, SequenceId, ThreadId, Topic};
+use crate::base::{GroupId, InstallationId, SequenceId, ThreadId, Topic};
 use crate::client::Client;
 use crate::consent::{Entity, Record};
+use crate::engine::welcomes;
 use crate::error::Error;
 use crate::store::rows::{EnvelopeState, GroupRow};
 
@@ -31,6 +32,9 @@ pub struct GroupInspection {
     pub pending_intents: usize,
     /// Envelopes refused for good: position, requirement id or code, reason.
     pub rejected: Vec<(SequenceId, String, String)>,
+    /// Installations we added whose Welcome the service refused, remembered for a few epochs: they
+    /// are in the group and do not know of it.
+    pub refused_welcomes: Vec<InstallationId>,
 }
 
 impl Client {
@@ -64,6 +68,7 @@ impl Client {
                     processed: ctx.position.processed,
                     pending_intents: ctx.intents.len(),
                     rejected: rejected.clone(),
+                    refused_welcomes: welcomes::refused(&ctx).into_iter().map(|(_, id)| id).collect(),
                 };
                 step.keep_group(ctx);
                 Ok(inspection)

@@ -13,12 +13,15 @@ mod groups;
 mod history;
 mod identity;
 mod inspect;
+mod key_packages;
 mod list;
 mod load;
 mod open;
 mod operate;
 mod outbox;
 mod overhear;
+mod owed;
+mod pointers;
 mod prepare;
 mod process;
 mod reads;
@@ -75,6 +78,7 @@ pub(crate) struct Inner {
     fresh: RefCell<BTreeSet<[u8; 32]>>,
     kicked: RefCell<BTreeSet<GroupId>>,
     live: RefCell<Option<sync::Live>>,
+    retry: pointers::Retry,
     /// The last local time a step was given.
     last_ns: Cell<i64>,
     closed: Cell<bool>,

@@ -14,8 +14,8 @@ use crate::engine::PROTOCOL_VERSION;
 use crate::engine::state::Me;
 use crate::error::Error;
 use crate::identity::{Identifier, IdentityError, Request, inbox_id};
-use crate::mls::{self, InstallationKeys};
-use crate::store::rows::{InstallationRow, MlsGlobalRow};
+use crate::mls::InstallationKeys;
+use crate::store::rows::InstallationRow;
 use crate::store::{Changes, Store, StoreError};
 use crate::wire::ClientEnvelope;
 
@@ -79,6 +79,7 @@ impl Client {
             fresh: RefCell::new(BTreeSet::new()),
             kicked: RefCell::new(BTreeSet::new()),
             live: RefCell::new(None),
+            retry: Default::default(),
             last_ns: Cell::new(0),
             closed: Cell::new(false),
         })))
@@ -129,37 +130,17 @@ impl Inner {
 
     /// The key package is durable before a byte of it leaves, and is published first.
     async fn publish_registration(&self, identifier: &Identifier, update: Vec<u8>) -> Result<(), Error> {
-        let now = self.platform.now();
-        let package = self
-            .step(async |step| {
-                let mut scratch = step.globals().await?;
-                let package = mls::make_key_package(&scratch, &self.me.keys, self.me.inbox, now);
-                let package = package.map_err(Error::bug)?.bytes;
-                for change in scratch.take_changes().map_err(Error::bug)?.globals {
-                    let row = MlsGlobalRow {
-                        id: change.id,
-                        bytes: change.bytes.unwrap_or_default(),
-                        retire_ns: None,
-                    };
-                    step.unit.changes.put(&row);
-                }
-                step.unit.changes.strict();
-                Ok(package)
-            })
-            .await?;
-        let batch = vec![
-            Outgoing {
-                topic: Topic::KeyPackage(self.me.installation),
-                payload: ClientEnvelope::KeyPackage(package).encode(),
-                identifiers: Vec::new(),
-            },
-            Outgoing {
-                topic: Topic::Identity(self.me.inbox),
-                payload: ClientEnvelope::IdentityUpdate(update).encode(),
-                identifiers: vec![identifier.lookup_key()],
-            },
-        ];
+        let offer = self.unpublished_offer().await?;
+        let mut batch: Vec<Outgoing> = offer.iter().map(|offer| self.envelope_of(offer)).collect();
+        batch.push(Outgoing {
+            topic: Topic::Identity(self.me.inbox),
+            payload: ClientEnvelope::IdentityUpdate(update).encode(),
+            identifiers: vec![identifier.lookup_key()],
+        });
         self.delivery.publish(batch).await?;
+        if let Some(offer) = offer {
+            self.offer_accepted(&offer).await?;
+        }
         let state = self.identity.newest(self.me.inbox).await?;
         if !state.is_some_and(|(_, state)| state.has_installation(self.me.installation)) {
             return Err(Error::new("identity.invalid", "the identity update was not accepted; try again"));

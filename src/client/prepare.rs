@@ -96,7 +96,10 @@ impl Inner {
             };
             match mls::check_key_package(&scratch, &bytes, now) {
                 Ok(facts) if facts.installation == installation => {
-                    packages.insert(installation, Package { bytes, init_key: facts.init_key });
+                    packages.insert(
+                        installation,
+                        Package { bytes, init_key: facts.init_key, pointers: facts.pointers },
+                    );
                 }
                 // Unusable: the plan lists the installation as failed.
                 Ok(_) | Err(_) => {}

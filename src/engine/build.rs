@@ -13,15 +13,13 @@ use crate::commit::{self, Candidate, Ground, Latest, PlanError, Verdict};
 use crate::engine::operations::{self, Change};
 use crate::engine::state::{GroupCtx, Me, MlsState};
 use crate::engine::unit::Unit;
-use crate::engine::{receive, settle};
+use crate::engine::{receive, settle, welcomes};
 use crate::error::Error;
 use crate::members::{Reference, States};
 use crate::meta::component::GROUP_MEMBERSHIP;
 use crate::mls::facts::{AppDataOp, GroupFacts, ProposalFacts, ProposalKind};
 use crate::mls::{self, CommitPlan, ProposalId, SealError, SealedCommit};
-use crate::store::rows::{
-    AttemptRow, GroupKind, IntentRow, IntentState, LeftOut, Operation, Outcome, OwedWelcome,
-};
+use crate::store::rows::{AttemptRow, GroupKind, IntentRow, IntentState, LeftOut, Operation, Outcome};
 use crate::wire::ClientEnvelope;
 
 pub use crate::commit::added;
@@ -37,6 +35,8 @@ pub struct Package {
     pub bytes: Vec<u8>,
     /// The HPKE key its Welcome is wrapped to.
     pub init_key: Vec<u8>,
+    /// Its installation can read Welcome pointers.
+    pub pointers: bool,
 }
 
 /// What a commit is built from, fetched before.
@@ -316,12 +316,8 @@ fn store(
         ClientEnvelope::GroupMessage { data: sealed.bytes, sender_hmac: Vec::new(), should_push: false };
     let payload = envelope.encode();
     let hash = sha256(&payload);
-    let init_key = |id: &InstallationId| material.packages.get(id).map(|package| package.init_key.clone());
-    intent.welcome = sealed.welcome.map(|welcome| OwedWelcome {
-        anchor: SequenceId::default(),
-        welcome,
-        recipients: added.iter().filter_map(|id| Some((*id, init_key(id)?))).collect(),
-    });
+    let packages: Vec<_> = added.iter().filter_map(|id| Some((*id, material.packages.get(id)?))).collect();
+    intent.welcome = sealed.welcome.map(|welcome| welcomes::owe(welcome, &packages));
     intent.state = IntentState::Published(hash);
     intent.builds += 1;
     let (group, number) = (ctx.row.id, intent.number);

@@ -10,11 +10,10 @@ use crate::engine::receive::{Known, Outcomes, from_verdict, reject};
 use crate::engine::state::{GroupCtx, ThreadCtx};
 use crate::engine::unit::Unit;
 use crate::engine::{build, leave, settle, transcripts, views};
-use crate::error::Error;
 use crate::meta::{MetaError, Op, next_dictionary};
 use crate::mls::facts::{AppDataOp, CommitFacts, ProposalFacts, SenderFacts};
 use crate::mls::{self, OpenError, OpenedCommit, PendingProposal};
-use crate::store::rows::{AttemptRow, GroupState, Operation};
+use crate::store::rows::{AttemptRow, GroupState, IntentRow, IntentState, Operation};
 
 /// A commit of ours, read back.
 pub fn own(
@@ -134,13 +133,12 @@ fn applied(
 fn removed(ctx: &mut GroupCtx, unit: &mut Unit) {
     ctx.row_mut().state = GroupState::Inactive;
     ctx.drop_mls(unit);
-    let ended: Vec<u64> = ctx
-        .intents
-        .values()
-        .filter(|intent| !matches!(intent.operation, Operation::Send { .. }))
-        .map(|intent| intent.number)
-        .collect();
-    let why = || Error::new("group.not_a_member", "this installation was removed from the group meanwhile");
+    // Welcomes owed for a commit that was applied still go out (GMOD-018).
+    let cut_off = |intent: &&IntentRow| {
+        !matches!(intent.operation, Operation::Send { .. }) && intent.state != IntentState::Committed
+    };
+    let ended: Vec<u64> = ctx.intents.values().filter(cut_off).map(|intent| intent.number).collect();
+    let why = settle::removed_meanwhile;
     ended.into_iter().for_each(|number| ctx.finish_intent(number, Err(why()), unit));
 }
 

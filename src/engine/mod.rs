@@ -17,8 +17,10 @@ pub mod create;
 pub mod event;
 pub mod history;
 pub mod join;
+pub mod key_packages;
 pub mod leave;
 pub mod list;
+pub mod opening;
 pub mod operations;
 pub mod publish;
 pub mod receive;
@@ -30,6 +32,7 @@ pub mod threads;
 pub mod transcripts;
 pub mod unit;
 pub mod views;
+pub mod welcomes;
 
 /// The protocol version of this client, compared with a group's floor (GMOD-025).
 pub const PROTOCOL_VERSION: &str = "1.11.0";

@@ -11,7 +11,9 @@ use dovetail::mls::facts::RawDictionary;
 use dovetail::mls::{self, CommitPlan, Group, InstallationKeys, Scratch, SealedCommit};
 use dovetail::policy;
 use dovetail::store::rows::{InstallationRow, MlsGlobalRow};
-use dovetail::wire::{ClientEnvelope, WelcomeAlgorithm, WelcomeInput};
+use dovetail::wire::{
+    AEAD_CHACHA20_POLY1305, ClientEnvelope, WelcomeAlgorithm, WelcomeInput, WelcomePointerV1,
+};
 use futures::FutureExt;
 use openmls::prelude::{GroupId as MlsGroupId, MlsGroup, ProposalOrRefType, Propose};
 
@@ -133,6 +135,35 @@ impl Forger {
         self.publish_raw(Topic::Welcome(to.0), ClientEnvelope::Welcome(input).encode())
     }
 
+    /// Publishes a shared Welcome where a pointer says.
+    pub fn share(&self, welcome: &[u8], anchor: SequenceId, pointer: &WelcomePointerV1) -> Receipt {
+        let sealed = mls::seal_shared_welcome(welcome, anchor.0, pointer).expect("sealed");
+        self.publish_raw(Topic::Welcome(pointer.destination), shared(pointer.destination, sealed))
+    }
+
+    /// Publishes a pointer to one installation.
+    pub fn point(&self, pointer: &WelcomePointerV1, to: InstallationId) -> Receipt {
+        self.publish_raw(Topic::Welcome(to.0), self.pointer_to(pointer, to, WelcomeAlgorithm::Curve25519))
+    }
+
+    /// The envelope of a pointer.
+    pub fn pointer_to(
+        &self,
+        pointer: &WelcomePointerV1,
+        to: InstallationId,
+        algorithm: WelcomeAlgorithm,
+    ) -> Vec<u8> {
+        let package = mls::check_key_package(&self.scratch, &self.key_package(to), dovetail::base::Nanos(0));
+        let init_key = package.expect("a valid key package").init_key;
+        let input = WelcomeInput::Pointer {
+            installation_key: to.0,
+            pointer: mls::wrap_pointer(pointer, &init_key).expect("wrapped"),
+            hpke_public_key: init_key,
+            algorithm,
+        };
+        ClientEnvelope::Welcome(input).encode()
+    }
+
     /// The whole way of a new group: create, add, publish, invite all that are added.
     pub fn offer(&self, id: GroupId, dictionary: &RawDictionary, to: &[InstallationId]) -> Receipt {
         self.create(id, dictionary);
@@ -144,6 +175,25 @@ impl Forger {
             self.invite(&welcome, receipt.sequence_id, *one);
         }
         receipt
+    }
+}
+
+/// The envelope of a shared Welcome.
+pub fn shared(installation_key: [u8; 32], sealed: mls::SealedWelcome) -> Vec<u8> {
+    let mls::SealedWelcome { data, metadata } = sealed;
+    let algorithm = WelcomeAlgorithm::SymmetricKey;
+    let input = WelcomeInput::V1 { installation_key, data, hpke_public_key: Vec::new(), algorithm, metadata };
+    ClientEnvelope::Welcome(input).encode()
+}
+
+/// A pointer of fixed bytes.
+pub fn pointer(seed: u8) -> WelcomePointerV1 {
+    WelcomePointerV1 {
+        destination: [seed; 32],
+        aead_type: AEAD_CHACHA20_POLY1305,
+        encryption_key: [seed ^ 0x55; 32],
+        data_nonce: [1; 12],
+        metadata_nonce: [2; 12],
     }
 }
 
