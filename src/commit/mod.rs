@@ -14,6 +14,7 @@ mod plan;
 pub mod transcript;
 mod verdict;
 
+pub use authority::refused_updates;
 pub use check::{Ground, judge, judge_standalone, needed};
 pub use cleanup::cleanup;
 pub use plan::{Latest, Plan, PlanError, plan};
