@@ -11,6 +11,7 @@ mod exactly_once;
 mod gang;
 mod groups_authority;
 mod groups_dm;
+mod groups_floor;
 mod groups_frames;
 mod groups_membership;
 mod history;

@@ -9,7 +9,8 @@ use openmls::component::ComponentData;
 use openmls::prelude::tls_codec::{DeserializeBytes as _, Serialize as _};
 use openmls::prelude::{
     AppDataUpdateProposal, BasicCredential, CredentialWithKey, KeyPackage, KeyPackageIn, LeafNodeIndex,
-    LeafNodeParameters, Lifetime, NewSignerBundle, OpenMlsProvider, Proposal, ProtocolVersion,
+    LeafNodeParameters, Lifetime, MlsGroupJoinConfig, NewSignerBundle, OpenMlsProvider,
+    PURE_PLAINTEXT_WIRE_FORMAT_POLICY, Proposal, ProtocolVersion,
 };
 
 use super::Forger;
@@ -121,6 +122,20 @@ impl Forger {
             bytes: commit.to_bytes().expect("bytes"),
             welcome: welcome.map(|welcome| welcome.to_bytes().expect("bytes")),
         }
+    }
+
+    /// The content of a commit without proposals and with a path, as OpenMLS makes it.
+    pub fn path(&self, id: GroupId) -> Vec<u8> {
+        let mut group = self.raw(id);
+        let savepoint = self.scratch.savepoint();
+        let plain = MlsGroupJoinConfig::builder().wire_format_policy(PURE_PLAINTEXT_WIRE_FORMAT_POLICY);
+        group.set_configuration(&self.scratch, &plain.build()).expect("configured");
+        let made = group.self_update(&self.scratch, &self.keys, LeafNodeParameters::default());
+        let bytes = made.expect("builds").into_commit().to_bytes().expect("bytes");
+        self.scratch.restore(&savepoint);
+        // Version, wire format, group id, epoch, sender, authenticated data, content type; behind
+        // it the signature, the confirmation tag and the membership tag with their lengths.
+        bytes[4 + 17 + 8 + 5 + 1 + 1..bytes.len() - (2 + 64) - 33 - 33].to_vec()
     }
 
     /// Drops the own commit.

@@ -27,6 +27,8 @@ pub enum Body<'a> {
     Proposal(&'a [u8]),
     /// A commit without a path: ProposalOrRefs, and the dictionary it leads to.
     Commit(&'a [Vec<u8>], &'a RawDictionary),
+    /// A whole Commit, path and all. Its tag is that of one without a path.
+    Whole(&'a [u8], &'a RawDictionary),
 }
 
 /// What is different from a well-formed message.
@@ -133,6 +135,7 @@ impl Forger {
         let (kind, content) = match body {
             Body::Proposal(bytes) => (2, bytes.to_vec()),
             Body::Commit(proposals, _) => (3, [vl(&proposals.concat()), vec![0]].concat()),
+            Body::Whole(bytes, _) => (3, bytes.to_vec()),
         };
         let group = changes.group.unwrap_or(id);
         let epoch = changes.epoch.unwrap_or_else(|| self.group(id).epoch()).to_be_bytes();
@@ -146,7 +149,7 @@ impl Forger {
         let to_sign = [vl(b"MLS 1.0 FramedContentTBS"), vl(&signed)].concat();
         let signature = vl(&self.keys.sign(&to_sign).expect("signs"));
         let mut plaintext = [&content[..], &signature].concat();
-        if let Body::Commit(_, after) = body {
+        if let Body::Commit(_, after) | Body::Whole(_, after) = body {
             let interim: Option<Interim> = self.scratch.interim_transcript_hash(&own).expect("reads");
             let interim = interim.expect("a hash").0;
             let transcript = self.hash(&[&interim[..], &[0, 2], &framed, &signature].concat());
