@@ -58,7 +58,7 @@ fn perm_004_the_last_super_admin_stays_one() {
     let (root, admin) = (gang.by(ROOT).inbox, gang.by(ADMIN).inbox);
     gang.refuse_commit(ROOT, set(SUPER_ADMIN_LIST, &[SetMutation::Remove(of(root))]), "PERM-004");
     let hash = SetMutation::RemoveByHash(key_hash(&of(root)));
-    gang.refuse_commit(ROOT, set(SUPER_ADMIN_LIST, &[hash.clone()]), "PERM-004");
+    gang.refuse_commit(ROOT, set(SUPER_ADMIN_LIST, std::slice::from_ref(&hash)), "PERM-004");
     gang.refuse_commit(ROOT, Raw::drop(SUPER_ADMIN_LIST), "PERM-004");
     gang.apply_commit(ROOT, set(SUPER_ADMIN_LIST, &[SetMutation::Insert(of(admin)), hash]));
     assert_eq!(gang.row(&gang.alice).settings.super_admins, [admin]);
