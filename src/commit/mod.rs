@@ -15,6 +15,7 @@ mod select;
 pub mod transcript;
 mod verdict;
 
+pub use authority::refused_updates;
 pub use check::{Ground, judge, judge_standalone, needed};
 pub use cleanup::cleanup;
 pub use plan::{Latest, Plan, PlanError, plan};

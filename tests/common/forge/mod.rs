@@ -1,15 +1,26 @@
-//! Hand-made MLS groups and envelopes, for what no honest client sends.
+//! Speaks for a registered installation without its client's checks, for what no honest client
+//! sends: [`commit`] drives OpenMLS's own sender as far as it goes, [`frame`] makes the framing by
+//! hand where that sender refuses, [`bodies`] has the proposals of every kind, [`groups`] the
+//! dictionaries new groups are born with, [`outside`] what strangers send.
 
-use std::collections::BTreeMap;
+#![allow(unused_imports)] // each test file uses its part
+
+mod bodies;
+mod commit;
+mod frame;
+mod groups;
+mod outside;
+
+pub use bodies::*;
+pub use commit::{Raw, after};
+pub use frame::{Body, Changes};
+pub use groups::*;
+pub use outside::*;
 
 use dovetail::base::{GroupId, InboxId, InstallationId, SequenceId, Topic};
 use dovetail::delivery::{Delivery, MemoryDelivery, Outgoing, Receipt};
-use dovetail::members::Entry;
-use dovetail::meta::component::GROUP_MEMBERSHIP;
-use dovetail::meta::{FIRST_FLOOR, NewConversation, Settings, encode_inbox_map};
 use dovetail::mls::facts::RawDictionary;
 use dovetail::mls::{self, CommitPlan, Group, InstallationKeys, Scratch, SealedCommit};
-use dovetail::policy;
 use dovetail::store::rows::{InstallationRow, MlsGlobalRow};
 use dovetail::wire::{
     AEAD_CHACHA20_POLY1305, ClientEnvelope, WelcomeAlgorithm, WelcomeInput, WelcomePointerV1,
@@ -235,34 +246,4 @@ pub fn mls_of(payload: &[u8]) -> Vec<u8> {
         Ok(ClientEnvelope::GroupMessage { data, .. }) => data,
         other => panic!("no group message: {other:?}"),
     }
-}
-
-/// The dictionary of a DM as its creator would have it after the first commit.
-pub fn dm_dictionary(creator: InboxId, peer: InboxId, entries: &[(InboxId, SequenceId)]) -> RawDictionary {
-    let new = NewConversation {
-        creator,
-        creator_entry: &Entry::default().encode(),
-        floor: FIRST_FLOOR,
-        settings: &Settings::default(),
-        commit_log_signer: Some(&[9; 32]),
-    };
-    let mut dictionary = policy::new_dm(&new, peer).expect("a DM");
-    dictionary.insert(GROUP_MEMBERSHIP, membership(entries, &[]));
-    dictionary
-}
-
-/// A membership component; `failed` are failed installations of the first entry.
-pub fn membership(entries: &[(InboxId, SequenceId)], failed: &[InstallationId]) -> Vec<u8> {
-    let mut map = BTreeMap::new();
-    for (at, (inbox, sequence_id)) in entries.iter().enumerate() {
-        let failed = if at == 0 { failed.iter().copied().collect() } else { Default::default() };
-        map.insert(*inbox, Entry { sequence_id: *sequence_id, failed }.encode());
-    }
-    encode_inbox_map(&map)
-}
-
-/// The position of an inbox's newest identity update.
-pub fn newest_update(user: &User) -> SequenceId {
-    let stored = user.world.delivery.stored(Topic::Identity(user.inbox()));
-    stored.last().expect("an identity update").sequence_id
 }
