@@ -49,7 +49,7 @@ impl Client {
         self.0.run_outboxes(&mut report).await?;
         let welcomes = self.0.take_welcomes().await?;
         self.0.sync_groups(&mut report, |_| true).await?;
-        self.0.refresh(|_| true).await?;
+        self.0.refresh(&report, |_| true).await?;
         // What was read can leave something to publish: a change to rebuild, Welcomes.
         self.0.run_outboxes(&mut report).await?;
         welcomes.map(|()| report)
@@ -168,10 +168,18 @@ impl Inner {
     }
 
     /// Looks after the members of the active groups that are `wanted` (GMOD-029).
-    pub(super) async fn refresh(self: &Rc<Self>, wanted: impl Fn(&GroupRow) -> bool) -> Result<(), Error> {
+    /// What keeps it from doing so is told unless the report says it already.
+    pub(super) async fn refresh(
+        self: &Rc<Self>,
+        report: &SyncReport,
+        wanted: impl Fn(&GroupRow) -> bool,
+    ) -> Result<(), Error> {
         let mut rows = self.active_groups().await?;
         rows.retain(wanted);
-        self.refresh_members(&rows).await.map(|_| ())
+        match self.refresh_members(&rows).await {
+            Err(error) if report.failed.iter().all(|(_, known)| known.code != error.code) => Err(error),
+            _ => Ok(()),
+        }
     }
 
     async fn active_groups(&self) -> Result<Vec<GroupRow>, Error> {
