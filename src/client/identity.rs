@@ -23,8 +23,8 @@ const TOPICS: usize = 500;
 /// All logs read so far.
 pub struct Logs {
     store: Rc<dyn Store>,
-    delivery: Rc<dyn Delivery>,
-    known: RefCell<BTreeMap<InboxId, Log>>,
+    pub(super) delivery: Rc<dyn Delivery>,
+    pub(super) known: RefCell<BTreeMap<InboxId, Log>>,
 }
 
 impl Logs {
@@ -74,30 +74,66 @@ impl Logs {
         inboxes: &[InboxId],
     ) -> Result<BTreeMap<InboxId, (SequenceId, AssociationState)>, Error> {
         let logs = self.read(&self.ends(inboxes).await?).await?;
-        let mut states = BTreeMap::new();
+        Ok(known_states(logs).map(|(head, state)| (state.inbox, (head, state))).gather())
+    }
+
+    /// The newest states of inboxes as far as their logs were read, without reading on; an inbox
+    /// nothing is known of is left out.
+    pub(super) async fn kept_states(
+        &self,
+        inboxes: &[InboxId],
+    ) -> Result<BTreeMap<InboxId, AssociationState>, Error> {
+        Ok(known_states(self.so_far(inboxes).await?).map(|(_, state)| (state.inbox, state)).gather())
+    }
+
+    /// The inbox each account belongs to, checked against the inboxes' own logs.
+    ///
+    /// # Errors
+    /// `delivery.*`; `identity.invalid` when the state of a claiming inbox cannot be known.
+    pub async fn inboxes_of(&self, accounts: &[Identifier]) -> Result<Vec<Option<InboxId>>, Error> {
+        let claims = self.delivery.lookup(accounts.iter().map(Identifier::lookup_key).collect()).await?;
+        let claiming: BTreeSet<InboxId> = claims.iter().flatten().copied().gather();
+        let claiming: Vec<InboxId> = claiming.into_iter().collect();
+        let logs = self.read(&self.ends(&claiming).await?).await?;
+        let mut found = Vec::with_capacity(accounts.len());
+        for (account, claims) in accounts.iter().zip(claims) {
+            let mut inbox = None;
+            for claim in claims {
+                let state = logs.get(&claim).map(Log::latest).transpose().map_err(invalid)?.flatten();
+                if state.is_some_and(|state| state.has_identifier(account)) {
+                    inbox = Some(claim);
+                    break;
+                }
+            }
+            found.push(inbox);
+        }
+        Ok(found)
+    }
+
+    /// Takes up a log as far as it was read.
+    pub(super) async fn load(&self, inbox: InboxId) -> Result<(), Error> {
+        let log = self.so_far(&[inbox]).await?;
+        self.keep(log);
+        Ok(())
+    }
+
+    /// Reads a log to its end.
+    pub(super) async fn read_on(&self, inbox: InboxId) -> Result<(), Error> {
+        let mut logs = self.so_far(&[inbox]).await?;
+        let asked = BTreeSet::from([inbox]);
+        while !self.fetch(&mut logs, &asked).await?.is_empty() {}
+        self.keep(logs);
+        Ok(())
+    }
+
+    fn keep(&self, logs: BTreeMap<InboxId, Log>) {
+        let mut all = self.known.borrow_mut();
         for (inbox, log) in logs {
-            if let Ok(Some(state)) = log.latest() {
-                states.insert(inbox, (log.head(), state.clone()));
+            // Another call may have read further meanwhile.
+            if all.get(&inbox).is_none_or(|known| known.head() <= log.head()) {
+                all.insert(inbox, log);
             }
         }
-        Ok(states)
-    }
-
-    /// The newest state of an inbox as far as its log was read, without reading on.
-    pub async fn kept(&self, inbox: InboxId) -> Result<Option<AssociationState>, Error> {
-        let logs = self.so_far(&[inbox]).await?;
-        Ok(logs.get(&inbox).map(Log::latest).transpose().map_err(invalid)?.flatten().cloned())
-    }
-
-    /// The inbox an account belongs to, checked against the inbox's own log.
-    pub async fn inbox_of(&self, identifier: &Identifier) -> Result<Option<InboxId>, Error> {
-        let mut claims = self.delivery.lookup(vec![identifier.lookup_key()]).await?;
-        for inbox in claims.pop().unwrap_or_default() {
-            if self.newest(inbox).await?.is_some_and(|(_, state)| state.has_identifier(identifier)) {
-                return Ok(Some(inbox));
-            }
-        }
-        Ok(None)
     }
 
     /// Reads logs up to the positions wanted of them.
@@ -110,15 +146,7 @@ impl Logs {
             let full = self.fetch(&mut logs, &asked).await?;
             asked.retain(|inbox| full.contains(inbox) && logs.get(inbox).is_some_and(behind));
         }
-        {
-            let mut all = self.known.borrow_mut();
-            for (inbox, log) in &logs {
-                // Another call may have read further meanwhile.
-                if all.get(inbox).is_none_or(|known| known.head() <= log.head()) {
-                    all.insert(*inbox, log.clone());
-                }
-            }
-        }
+        self.keep(logs.clone());
         // That a log ends is final for what is decided from it (GMOD-014, `dm.unknown_inbox`), so a
         // short answer alone does not say it.
         let short: Vec<InboxId> = logs.values().filter(|log| behind(log)).map(Log::inbox).collect();
@@ -213,27 +241,19 @@ fn update_bytes(envelope: &Incoming) -> Vec<u8> {
     }
 }
 
+/// The newest states of logs that have one, each with its position.
+fn known_states(logs: BTreeMap<InboxId, Log>) -> impl Iterator<Item = (SequenceId, AssociationState)> {
+    logs.into_values().filter_map(|log| Some((log.head(), log.latest().ok()??.clone())))
+}
+
 impl Client {
     /// The inbox an account belongs to; `None` when nobody registered it.
     pub async fn inbox_of(&self, identifier: &Identifier) -> Result<Option<InboxId>, Error> {
-        self.0.open()?;
-        self.0.identity.inbox_of(identifier).await
+        Ok(self.identity()?.inboxes_of(std::slice::from_ref(identifier)).await?.pop().flatten())
     }
 
     /// The newest identity state of an inbox, fetched.
     pub async fn inbox_state(&self, inbox: InboxId) -> Result<Option<AssociationState>, Error> {
-        self.0.open()?;
-        Ok(self.0.identity.newest(inbox).await?.map(|(_, state)| state))
-    }
-
-    /// The newest identity states of inboxes, fetched; those that do not exist are left out, and
-    /// so are those whose state this version cannot know.
-    pub async fn inbox_states(
-        &self,
-        inboxes: &[InboxId],
-    ) -> Result<BTreeMap<InboxId, AssociationState>, Error> {
-        self.0.open()?;
-        let found = self.0.identity.newest_states(inboxes).await?;
-        Ok(found.into_iter().map(|(inbox, (_, state))| (inbox, state)).gather())
+        Ok(self.identity()?.newest(inbox).await?.map(|(_, state)| state))
     }
 }

@@ -12,6 +12,7 @@ mod feed;
 mod history;
 mod identity;
 mod inspect;
+mod installations;
 mod list;
 mod load;
 mod open;
@@ -28,7 +29,9 @@ mod welcomes;
 
 pub use events::EventSubscription;
 pub use feed::{Interest, News};
+pub use identity::Logs;
 pub use inspect::{GroupInspection, Inspection};
+pub use installations::KeyPackageStatus;
 pub use list::Conversation;
 pub use open::{OpenOptions, Sign};
 pub use overhear::Overheard;
@@ -91,9 +94,10 @@ impl Client {
         self.0.installation.borrow().identifier.clone()
     }
 
-    /// True once the identity update that adds this installation is accepted.
+    /// True once the identity update that adds this installation is accepted, until one that
+    /// revokes it was read.
     pub fn is_registered(&self) -> bool {
-        self.0.installation.borrow().registered
+        self.0.installation.borrow().registered && !self.0.is_revoked()
     }
 
     /// Stops background work and closes the database. Calls under way end with `client.closed`;
