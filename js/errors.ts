@@ -9,7 +9,7 @@
  * | `client.closed` | the client was closed; create it again |
  * | `client.crashed` | a bug stopped the client; creating it again goes on from what was stored |
  * | `client.insecure_context` | no WebCrypto here and no `dbEncryptionKey` given |
- * | `client.installation_revoked` | the installation was revoked: history stays readable, nothing can be sent; create a client with another `dbPath` to join again |
+ * | `client.installation_revoked` | this installation was revoked; history stays readable, a client with another `dbPath` joins anew |
  * | `client.no_signer` | the call needs the signer, and the client was built without one |
  * | `client.not_registered` | register the client first |
  * | `client.other_account` | the database belongs to another account |

@@ -10,6 +10,7 @@ mod dm;
 mod exactly_once;
 mod history;
 mod input;
+mod installations;
 mod lies;
 mod noise;
 mod simulation;
