@@ -10,10 +10,10 @@
 //! (`client.installation_revoked`); what is stored stays readable. The account comes back as a new
 //! installation, with a client on another database.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use crate::base::{Gather as _, InboxId, InstallationId, Nanos, Topic};
+use crate::base::{InboxId, InstallationId, Nanos, Topic};
 use crate::client::identity::Logs;
 use crate::client::open::{Sign, refused, signed};
 use crate::client::{Client, Inner};
@@ -39,21 +39,6 @@ impl Logs {
         Self::new(Rc::new(MemoryStore::new()), Rc::new(CheckedDelivery::new(delivery)))
     }
 
-    /// The newest states of inboxes, in the order asked; `fetch` reads on, without it they are as
-    /// far as they were read. Left out: an inbox that does not exist, and one whose state this
-    /// version cannot know.
-    ///
-    /// # Errors
-    /// `delivery.*` when fetching; `store.*`.
-    pub async fn states(&self, inboxes: &[InboxId], fetch: bool) -> Result<Vec<AssociationState>, Error> {
-        let states: BTreeMap<InboxId, AssociationState> = if fetch {
-            self.newest_states(inboxes).await?.into_iter().map(|(inbox, (_, state))| (inbox, state)).gather()
-        } else {
-            self.kept_states(inboxes).await?
-        };
-        Ok(inboxes.iter().filter_map(|inbox| states.get(inbox).cloned()).collect())
-    }
-
     /// Whether each account has an inbox with an installation to write to.
     ///
     /// # Errors
@@ -61,10 +46,10 @@ impl Logs {
     pub async fn reachable(&self, accounts: &[Identifier]) -> Result<Vec<bool>, Error> {
         let inboxes = self.inboxes_of(accounts).await?;
         let found: Vec<InboxId> = inboxes.iter().flatten().copied().collect();
-        let states = self.kept_states(&found).await?;
+        let states = self.states(&found, false).await?;
         let lives =
-            |inbox: &InboxId| states.get(inbox).is_some_and(|state| !state.installations().is_empty());
-        Ok(inboxes.iter().map(|inbox| inbox.as_ref().is_some_and(lives)).collect())
+            |inbox| states.iter().any(|state| state.inbox == inbox && !state.installations().is_empty());
+        Ok(inboxes.into_iter().map(|inbox| inbox.is_some_and(lives)).collect())
     }
 
     /// Revokes installations of an inbox. `by` signs and must be the inbox's recovery account; `at`
