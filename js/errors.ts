@@ -9,6 +9,7 @@
  * | `client.closed` | the client was closed; create it again |
  * | `client.crashed` | a bug stopped the client; creating it again goes on from what was stored |
  * | `client.insecure_context` | no WebCrypto here and no `dbEncryptionKey` given |
+ * | `client.installation_revoked` | this installation was revoked; history stays readable, a client with another `dbPath` joins anew |
  * | `client.no_signer` | the call needs the signer, and the client was built without one |
  * | `client.not_registered` | register the client first |
  * | `client.other_account` | the database belongs to another account |
@@ -27,7 +28,7 @@
  * | `group.not_a_member` | the own installation is not in the conversation; history stays readable |
  * | `group.paused` | the conversation needs a newer version of this package |
  * | `identity.invalid` | an identity update breaks the rules for its inbox |
- * | `identity.limit` | the inbox has its greatest number of installations; revoke one first |
+ * | `identity.limit` | the inbox has its greatest number of installations; revoke one first with the static `Client.revokeInstallations` |
  * | `input.id` | an id is malformed |
  * | `input.identifier` | an account identifier is malformed |
  * | `input.value` | an argument has the wrong type or form; nothing was done |
@@ -52,6 +53,7 @@ export type ErrorCode =
   | "client.closed"
   | "client.crashed"
   | "client.insecure_context"
+  | "client.installation_revoked"
   | "client.no_signer"
   | "client.not_registered"
   | "client.other_account"

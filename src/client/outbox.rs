@@ -66,7 +66,7 @@ impl Inner {
         self.recheck(group).await?;
         let mut looked = false;
         for _ in 0..ROUNDS {
-            self.open()?;
+            self.not_revoked()?;
             match self.next_work(group).await? {
                 Work::Nothing => return Ok(()),
                 Work::Publish(attempts) => {

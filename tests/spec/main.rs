@@ -17,6 +17,7 @@ mod groups_frames;
 mod groups_membership;
 mod history;
 mod input;
+mod installations;
 mod key_packages;
 mod lies;
 mod noise;

@@ -11,6 +11,8 @@ import {
   DovetailError,
   type Group,
   type GroupUpdated,
+  type InboxState,
+  type Installation,
   createEOASigner,
   isText,
 } from "../../js/index.js";
@@ -53,6 +55,13 @@ const polls = await Client.create(wallet, { codecs: [new PollCodec()] });
 const poll = (await (await polls.conversations.createDm("aa")).lastMessage())?.content;
 if (typeof poll === "object" && "votes" in poll) poll.votes.toFixed();
 
+const states: InboxState[] = await Client.fetchInboxStates(["aa"], { delivery });
+const installations: Installation[] = (await client.preferences.inboxState()).installations;
+await client.revokeInstallations(installations.map(({ bytes }) => bytes));
+await Client.revokeInstallations(wallet, "aa", [installations[0]?.id ?? ""], "local");
+const reached: Map<string, boolean> = await Client.canMessage([signer.getIdentifier()]);
+const end: bigint | undefined = (await client.fetchKeyPackageStatuses(["aa"])).get("aa")?.lifetime?.notAfter;
+
 try {
   await polls.close();
 } catch (error) {
@@ -67,4 +76,4 @@ await client.conversations.createDm(5);
 // @ts-expect-error: contract wallets are not supported
 await Client.create({ ...wallet, type: "SCW" });
 
-export { id, list, page };
+export { end, id, list, page, reached, states };
