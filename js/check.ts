@@ -79,6 +79,12 @@ export function identifier(value: unknown, name: string): Identifier {
   };
 }
 
+/** The id of an installation: hexadecimal digits, or its bytes. @internal */
+export function installation(value: unknown, name: string): string {
+  if (typeof value === "string") return value;
+  return Array.from(bytes(value, name), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
 /** @internal */
 export function encodedContent(value: unknown, name: string): EncodedContent {
   const given = object(value, name);

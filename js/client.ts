@@ -11,7 +11,8 @@ import type { Delivery } from "./delivery.js";
 import { DovetailError, SignerUnavailableError } from "./errors.js";
 import { Preferences } from "./preferences.js";
 import { identifierOf, signWith } from "./signer.js";
-import type { ClientOptions, Identifier, Signer } from "./types.js";
+import type { RawKeyPackageStatus } from "./raw.js";
+import type { ClientOptions, DeliveryOptions, Identifier, InboxState, KeyPackageStatus, Signer } from "./types.js";
 import { instance, withModule } from "./wasm.js";
 
 /** Content that needs no codec of the app. */
@@ -61,10 +62,7 @@ export class Client<ContentTypes = ExtractCodecContentTypes> {
     signer: Signer,
     options: OptionsWith<Codecs> = {},
   ): Promise<Client<ExtractCodecContentTypes<Codecs>>> {
-    const { type } = check.object(signer, "signer");
-    if (type !== "EOA") throw new DovetailError("input.value", 'signer.type must be "EOA"');
-    const account = check.identifier(await identifierOf(signer), "the signer's identifier");
-    return new Client(await open(account, signer, options));
+    return new Client(await open(await accountOf(signer), signer, options));
   }
 
   /**
@@ -76,6 +74,49 @@ export class Client<ContentTypes = ExtractCodecContentTypes> {
     options: OptionsWith<Codecs> = {},
   ): Promise<Client<ExtractCodecContentTypes<Codecs>>> {
     return new Client(await open(check.identifier(identifier, "identifier"), undefined, options));
+  }
+
+  /**
+   * Whether accounts can be written to, by the identifier as it was passed. Needs no client.
+   *
+   * @param options Where to ask. A text is taken for the `env` of other SDKs: the default.
+   */
+  static async canMessage(identifiers: Identifier[], options?: DeliveryOptions | string): Promise<Map<string, boolean>> {
+    const accounts = check.list(check.identifier)(identifiers, "identifiers");
+    const delivery = deliveryOf(options);
+    return reachable(accounts, await withModule((module) => module.canMessage(delivery, accounts)));
+  }
+
+  /** The state of inboxes, in the order asked; one that does not exist is left out. Needs no client. */
+  static async fetchInboxStates(inboxIds: string[], options?: DeliveryOptions | string): Promise<InboxState[]> {
+    const asked = check.list(check.string)(inboxIds, "inboxIds");
+    const delivery = deliveryOf(options);
+    return withModule((module) => module.inboxStates(delivery, asked));
+  }
+
+  /**
+   * Revokes installations of an inbox. Needs no client and no database: the way out for an inbox
+   * that has its greatest number of installations.
+   *
+   * @param signer The recovery account of the inbox: the one it was made with, unless changed.
+   * @param installationIds Ids or bytes. Those revoked before are passed over.
+   */
+  static async revokeInstallations(
+    signer: Signer,
+    inboxId: string,
+    installationIds: (Uint8Array | string)[],
+    options?: DeliveryOptions | string,
+  ): Promise<void> {
+    const identifier = await accountOf(signer);
+    const failures = new SignerFailures();
+    const revocation = {
+      delivery: deliveryOf(options),
+      inboxId: check.string(inboxId, "inboxId"),
+      installationIds: check.list(check.installation)(installationIds, "installationIds"),
+      identifier,
+      sign: signWith(signer, (error) => failures.note(error)),
+    };
+    return failures.explain(withModule((module) => module.revokeInstallations(revocation)));
   }
 
   get inboxId(): string {
@@ -123,7 +164,7 @@ export class Client<ContentTypes = ExtractCodecContentTypes> {
     return true;
   }
 
-  /** Whether this installation is known to others. */
+  /** Whether this installation is known to others: it was registered and is not revoked, as far as is known here. */
   isRegistered(): Promise<boolean> {
     return this.#core.call((raw) => raw.isRegistered());
   }
@@ -137,8 +178,34 @@ export class Client<ContentTypes = ExtractCodecContentTypes> {
   /** Whether accounts can be written to, by the identifier as it was passed. */
   async canMessage(identifiers: Identifier[]): Promise<Map<string, boolean>> {
     const accounts = check.list(check.identifier)(identifiers, "identifiers");
-    const answers = await this.#core.call((raw) => raw.canMessage(accounts));
-    return new Map(accounts.map((account, at) => [account.identifier, answers[at] ?? false]));
+    return reachable(accounts, await this.#core.call((raw) => raw.canMessage(accounts)));
+  }
+
+  /**
+   * Revokes installations of the own inbox; the signer must be its recovery account. Members of
+   * its conversations remove them there.
+   *
+   * @param installationIds Ids or bytes. Those revoked before are passed over.
+   */
+  async revokeInstallations(installationIds: (Uint8Array | string)[]): Promise<void> {
+    return this.#revoke(check.list(check.installation)(installationIds, "installationIds"));
+  }
+
+  /** Revokes all installations of the own inbox but this one. */
+  async revokeAllOtherInstallations(): Promise<void> {
+    return this.#revoke(undefined);
+  }
+
+  #revoke(ids: string[] | undefined): Promise<void> {
+    if (!this.#signer) throw new SignerUnavailableError();
+    return this.#failures.explain(this.#core.call((raw) => raw.revokeInstallations(ids)));
+  }
+
+  /** Whether installations can be added to conversations, by id. */
+  async fetchKeyPackageStatuses(installationIds: string[]): Promise<Map<string, KeyPackageStatus>> {
+    const ids = check.list(check.string)(installationIds, "installationIds");
+    const statuses = await this.#core.call((raw) => raw.keyPackageStatuses(ids));
+    return new Map(statuses.map((status, at) => [ids[at] ?? "", keyPackageStatus(status)]));
   }
 
   /** The inbox of an account; undefined if it has none. */
@@ -161,6 +228,23 @@ export async function generateInboxId(identifier: Identifier, nonce: bigint = 1n
   return withModule((module) => module.generateInboxId(account, number));
 }
 
+async function accountOf(signer: Signer): Promise<Identifier> {
+  const { type } = check.object(signer, "signer");
+  if (type !== "EOA") throw new DovetailError("input.value", 'signer.type must be "EOA"');
+  return check.identifier(await identifierOf(signer), "the signer's identifier");
+}
+
+const reachable = (accounts: Identifier[], answers: boolean[]) =>
+  new Map(accounts.map((account, at) => [account.identifier, answers[at] ?? false]));
+
+/** The longest lifetime there is: the key package names no end. */
+const NO_END = 2n ** 64n - 1n;
+
+const keyPackageStatus = ({ usable, expiresNs, problem }: RawKeyPackageStatus): KeyPackageStatus =>
+  usable
+    ? { lifetime: { notBefore: 0n, notAfter: expiresNs === undefined ? NO_END : expiresNs / 1_000_000_000n } }
+    : { validationError: problem ?? "" };
+
 interface Opened {
   core: Core;
   options: ClientOptions;
@@ -181,7 +265,7 @@ async function open(account: Identifier, signer: Signer | undefined, options: Cl
         nonce: given.nonce ?? 1n,
         dbPath: given.dbPath,
         dbEncryptionKey: given.dbEncryptionKey,
-        delivery: given.delivery ?? (sharedDelivery ??= new BrowserDelivery()),
+        delivery: deliveryOf(given),
         register: signer !== undefined && given.disableAutoRegister !== true,
         sign: signer && signWith(signer, (error) => failures.note(error)),
       }),
@@ -210,11 +294,22 @@ function checked(options: ClientOptions): ClientOptions {
   check.optional(given["disableAutoRegister"], "disableAutoRegister", check.boolean);
   check.optional(given["appVersion"], "appVersion", check.string);
   check.optional(given["codecs"], "codecs", check.list(check.object));
-  const delivery = check.optional(given["delivery"], "delivery", check.object);
+  checkedDelivery(options);
+  return options;
+}
+
+/** The delivery that options name; a text, taken for an environment of other SDKs, names none. */
+function deliveryOf(options: DeliveryOptions | string = {}): Delivery {
+  const named = typeof options === "string" ? undefined : checkedDelivery(options);
+  return named ?? (sharedDelivery ??= new BrowserDelivery());
+}
+
+function checkedDelivery(options: DeliveryOptions): Delivery | undefined {
+  const delivery = check.optional(check.object(options, "options")["delivery"], "delivery", check.object);
   const methods: (keyof Delivery)[] = ["publish", "query", "newest", "lookup", "subscribe"];
   const missing = delivery && methods.find((method) => typeof delivery[method] !== "function");
   if (missing) throw new DovetailError("input.value", `delivery.${missing} must be a function`);
-  return options;
+  return options.delivery;
 }
 
 /** Keeps what a signer threw, which only a code comes back of, for the error's cause. */

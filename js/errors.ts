@@ -9,6 +9,7 @@
  * | `client.closed` | the client was closed; create it again |
  * | `client.crashed` | a bug stopped the client; creating it again goes on from what was stored |
  * | `client.insecure_context` | no WebCrypto here and no `dbEncryptionKey` given |
+ * | `client.installation_revoked` | this installation was revoked; history stays readable, a client with another `dbPath` joins anew |
  * | `client.no_signer` | the call needs the signer, and the client was built without one |
  * | `client.not_registered` | register the client first |
  * | `client.other_account` | the database belongs to another account |
@@ -38,7 +39,7 @@
  * | `group.unknown_inbox` | an inbox to add, or to remove by its account, does not exist |
  * | `group.unknown_member` | the inbox is no member of the group |
  * | `identity.invalid` | an identity update breaks the rules for its inbox |
- * | `identity.limit` | the inbox has its greatest number of installations; revoke one first |
+ * | `identity.limit` | the inbox has its greatest number of installations; revoke one first with the static `Client.revokeInstallations` |
  * | `input.id` | an id is malformed |
  * | `input.identifier` | an account identifier is malformed |
  * | `input.value` | an argument has the wrong type or form; nothing was done |
@@ -63,6 +64,7 @@ export type ErrorCode =
   | "client.closed"
   | "client.crashed"
   | "client.insecure_context"
+  | "client.installation_revoked"
   | "client.no_signer"
   | "client.not_registered"
   | "client.other_account"

@@ -1,21 +1,45 @@
-// Decisions of the user about conversations and inboxes.
+// Decisions of the user about conversations and inboxes, and the state of inboxes.
 
 import * as check from "./check.js";
 import type { Core } from "./core.js";
 import { ConsentEntityType, type ConsentState } from "./enums.js";
 import { consentState } from "./options.js";
 import { type AsyncStreamProxy, type StreamOptions, createStream } from "./streams.js";
-import type { Consent } from "./types.js";
+import type { Consent, InboxState } from "./types.js";
 
 const entityType = check.member<ConsentEntityType>(ConsentEntityType);
 
-/** What the user decided about conversations and inboxes. */
+const inboxIds = check.list(check.string);
+
+/** What the user decided about conversations and inboxes, and the state of inboxes. */
 export class Preferences {
   #core: Core;
 
   /** @internal */
   constructor(core: Core) {
     this.#core = core;
+  }
+
+  /** The own inbox as far as it was read here; own changes show at once. */
+  inboxState(): Promise<InboxState> {
+    return this.#core.call((raw) => raw.ownState(false));
+  }
+
+  /** The own inbox, fetched. */
+  fetchInboxState(): Promise<InboxState> {
+    return this.#core.call((raw) => raw.ownState(true));
+  }
+
+  /** Inboxes as far as they were read here, in the order asked; one that was not is left out. */
+  async getInboxStates(ids: string[]): Promise<InboxState[]> {
+    const asked = inboxIds(ids, "inboxIds");
+    return this.#core.call((raw) => raw.inboxStates(asked, false));
+  }
+
+  /** Inboxes, fetched, in the order asked; one that does not exist is left out. */
+  async fetchInboxStates(ids: string[]): Promise<InboxState[]> {
+    const asked = inboxIds(ids, "inboxIds");
+    return this.#core.call((raw) => raw.inboxStates(asked, true));
   }
 
   /** Records decisions, each about exactly the entity it names. */

@@ -23,7 +23,16 @@ import type {
   PermissionPolicy,
   SortDirection,
 } from "./enums.js";
-import type { AddMembersResult, Consent, EncodedContent, GroupMember, Hold, Identifier, Inspection } from "./types.js";
+import type {
+  AddMembersResult,
+  Consent,
+  EncodedContent,
+  GroupMember,
+  Hold,
+  Identifier,
+  InboxState,
+  Inspection,
+} from "./types.js";
 
 /** What the wasm glue exports besides its own initialiser. */
 export interface RawModule {
@@ -42,6 +51,15 @@ export interface RawModule {
 
   /** The id of the inbox that an identifier and a nonce make. */
   generateInboxId(identifier: Identifier, nonce: bigint): Promise<string>;
+
+  /** The newest state of each inbox, in order; one that does not exist is left out. */
+  inboxStates(delivery: Delivery, inboxIds: string[]): Promise<InboxState[]>;
+
+  /** Whether each identifier has an inbox with an installation to write to, in order. */
+  canMessage(delivery: Delivery, identifiers: Identifier[]): Promise<boolean[]>;
+
+  /** Revokes installations of an inbox, signed by its recovery account; no database is needed. */
+  revokeInstallations(options: RawRevocation): Promise<void>;
 
   /** Signs a text with a secp256k1 key as wallets do (ERC-191): 65 bytes. */
   signWithKey(key: Uint8Array, text: string): Promise<Uint8Array>;
@@ -66,6 +84,24 @@ export interface RawClientOptions {
   sign: ((text: string) => Promise<Uint8Array>) | undefined;
 }
 
+export interface RawRevocation {
+  delivery: Delivery;
+  inboxId: string;
+  installationIds: string[];
+  /** The account that signs. */
+  identifier: Identifier;
+  /** As in RawClientOptions. */
+  sign: (text: string) => Promise<Uint8Array>;
+}
+
+export interface RawKeyPackageStatus {
+  usable: boolean;
+  /** When it expires, if it does. */
+  expiresNs?: bigint;
+  /** Why it is not usable. */
+  problem?: string;
+}
+
 /** A client. Freed with `close`. */
 export interface RawClient {
   readonly inboxId: string;
@@ -81,6 +117,18 @@ export interface RawClient {
   findInboxes(identifiers: Identifier[]): Promise<(string | undefined)[]>;
   /** Whether each identifier has an inbox with an installation to write to, in order. */
   canMessage(identifiers: Identifier[]): Promise<boolean[]>;
+
+  /**
+   * The state of each inbox, in order; one that is not known is left out. `fetch` reads on, else
+   * states are as far as they were read here.
+   */
+  inboxStates(inboxIds: string[], fetch: boolean): Promise<InboxState[]>;
+  /** The own inbox. */
+  ownState(fetch: boolean): Promise<InboxState>;
+  /** Of the own inbox; undefined: all but this one. Those revoked before are passed over. */
+  revokeInstallations(installationIds: string[] | undefined): Promise<void>;
+  /** In the order asked. */
+  keyPackageStatuses(installationIds: string[]): Promise<RawKeyPackageStatus[]>;
 
   /** DMS-005; resolves when durable, online or not. */
   createDm(peerInboxId: string): Promise<RawConversation>;

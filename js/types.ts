@@ -34,6 +34,39 @@ export interface Signer {
   signMessage(message: string): Uint8Array | string | Promise<Uint8Array | string>;
 }
 
+/** An inbox: the accounts it is reached by and the installations that speak for it. */
+export interface InboxState {
+  inboxId: string;
+  /** The account that may revoke installations; not always one of the accounts. */
+  recoveryIdentifier: Identifier;
+  installations: Installation[];
+  accountIdentifiers: Identifier[];
+}
+
+/** An installation of an inbox. */
+export interface Installation {
+  /** Public key, in hexadecimal digits. */
+  id: string;
+  /** Public key. */
+  bytes: Uint8Array;
+  /** When it was added, by the clock of the device that did. */
+  clientTimestampNs?: bigint;
+}
+
+/** Whether an installation can be added to conversations. */
+export interface KeyPackageStatus {
+  /** How long others can add it; absent when they cannot. Seconds since 1970. */
+  lifetime?: { notBefore: bigint; notAfter: bigint };
+  /** Why it cannot be added; absent when it can. */
+  validationError?: string;
+}
+
+/** Where calls that need no client ask. */
+export interface DeliveryOptions {
+  /** Default: the `BrowserDelivery` shared by all clients of the page. */
+  delivery?: Delivery;
+}
+
 /** Options of `Client.create` and `Client.build`. */
 export interface ClientOptions {
   /** Where envelopes go. Default: a `BrowserDelivery` shared by all clients of the page. */

@@ -18,6 +18,7 @@ pub const CODES: &[(&str, bool, &str)] = &[
     ("client.closed", false, "The client was closed; create it again."),
     ("client.crashed", false, "The module stopped after a bug; reload the page, nothing committed is lost."),
     ("client.insecure_context", false, "No WebCrypto here: use HTTPS or localhost, or pass dbEncryptionKey."),
+    ("client.installation_revoked", false, "This installation was revoked; history stays readable."),
     ("client.no_signer", false, "The call needs the wallet's signature."),
     ("client.not_registered", true, "The installation is not registered yet: call register()."),
     ("client.other_account", false, "The database belongs to another account."),

@@ -20,7 +20,9 @@
 //! | a message out | `client::send`, [`engine::send`], `client::outbox`, [`engine::publish`], [`engine::settle`] |
 //! | a message in | `client::sync`, `client::process`, [`engine::receive`], [`engine::application`] |
 //! | a commit | [`engine::publish`] (built), [`engine::commits`] (judged and merged), [`commit`] |
-//! | a Welcome | `client::welcomes`, [`engine::join`], [`members`], [`dm`] |
+//! | a Welcome in | `client::welcomes`, [`engine::opening`], [`engine::join`], [`members`], [`dm`] |
+//! | a Welcome out | `client::owed`, [`engine::welcomes`] |
+//! | the key package | `client::key_packages`, [`engine::key_packages`] |
 //! | the list | [`engine::list`], `client::list` |
 //! | consent | [`engine::consent`], [`consent`] |
 //!

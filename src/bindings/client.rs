@@ -109,37 +109,6 @@ impl RawClient {
         })
     }
 
-    /// The inbox of each identifier, in order.
-    #[wasm_bindgen(js_name = findInboxes)]
-    pub fn find_inboxes(&self, identifiers: JsValue) -> Promise {
-        self.call(async |handle| {
-            let accounts = Arg::new(identifiers, "identifiers").list(Arg::identifier)?;
-            let mut found = Vec::with_capacity(accounts.len());
-            for account in &accounts {
-                let inbox = handle.client.inbox_of(account).await?;
-                found.push(values::maybe(inbox.map(|id| id.to_string().into())));
-            }
-            Ok(values::list(found))
-        })
-    }
-
-    /// Whether each identifier has an inbox with an installation to write to, in order.
-    #[wasm_bindgen(js_name = canMessage)]
-    pub fn can_message(&self, identifiers: JsValue) -> Promise {
-        self.call(async |handle| {
-            let accounts = Arg::new(identifiers, "identifiers").list(Arg::identifier)?;
-            let mut reachable = Vec::with_capacity(accounts.len());
-            for account in &accounts {
-                let state = match handle.client.inbox_of(account).await? {
-                    Some(inbox) => handle.client.inbox_state(inbox).await?,
-                    None => None,
-                };
-                reachable.push(state.is_some_and(|state| !state.installations().is_empty()).into());
-            }
-            Ok(values::list(reachable))
-        })
-    }
-
     /// Conversations, newest first.
     pub fn list(&self, options: JsValue) -> Promise {
         self.call(async |handle| {

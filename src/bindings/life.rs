@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
+use futures::future::LocalBoxFuture;
 use js_sys::{Array, Function, Promise, Set};
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};
@@ -95,6 +96,11 @@ pub fn spawn(task: impl Future<Output = ()> + 'static) {
 
 /// A promise of what a call gives.
 pub fn promise(call: impl Future<Output = Result<JsValue, Error>> + 'static) -> Promise {
+    settle(Box::pin(call))
+}
+
+/// Compiled once for all calls.
+fn settle(call: LocalBoxFuture<'static, Result<JsValue, Error>>) -> Promise {
     future_to_promise(Mortal::new(async move { call.await.map_err(|error| errors::to_js(&error)) }))
 }
 

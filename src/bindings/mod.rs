@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `open` | `createClient`: database, delivery, registration, background work |
 //! | `client`, `conversation`, `groups` | the methods of `RawClient` |
+//! | `inboxes` | inboxes and their installations, of a client and without one |
 //! | `wallet` | inbox ids and local keys, without a client |
 //! | `options`, `bytes` | reading arguments |
 //! | `values` | rows as plain objects |
@@ -25,6 +26,7 @@ mod delivery;
 mod errors;
 mod events;
 mod groups;
+mod inboxes;
 mod life;
 mod open;
 mod options;
@@ -35,6 +37,7 @@ mod wallet;
 
 pub use client::RawClient;
 pub use events::RawSubscription;
+pub use inboxes::{can_message, inbox_states, revoke_installations};
 pub use life::on_panic;
 pub use open::create_client;
 pub use wallet::{generate_inbox_id, sign_with_key};

@@ -88,11 +88,16 @@ impl Account {
         if client.is_registered() {
             return Ok(());
         }
-        let Some(sign) = self.sign.clone() else {
-            return Err(Error::new("client.no_signer", "registering needs the signer; use Client.create"));
-        };
-        let sign: Sign = Rc::new(move |text| ask(sign.clone(), text).boxed_local());
-        client.register(self.nonce, &sign).await
+        client.register(self.nonce, &self.signer()?).await
+    }
+
+    /// Who signs.
+    ///
+    /// # Errors
+    /// `client.no_signer`.
+    pub fn signer(&self) -> Result<Sign, Error> {
+        let missing = || Error::new("client.no_signer", "this needs the signer; use Client.create");
+        Ok(asking(self.sign.clone().ok_or_else(missing)?))
     }
 }
 
@@ -114,7 +119,9 @@ async fn open(given: Given) -> Result<RawClient, Error> {
         }
     };
     let account = Account { nonce: given.nonce, sign: given.sign };
+    // A revoked installation opens all the same: its history stays readable.
     if given.register
+        && !client.is_revoked()
         && let Err(error) = account.register(&client).await
     {
         client.close().await;
@@ -145,6 +152,11 @@ async fn store(given: &Given) -> Result<Rc<dyn Store>, Error> {
 fn has_web_crypto() -> bool {
     let crypto = Reflect::get(&js_sys::global(), &"crypto".into());
     crypto.and_then(|crypto| Reflect::get(&crypto, &"subtle".into())).is_ok_and(|subtle| subtle.is_object())
+}
+
+/// A wallet behind the app's signer.
+pub fn asking(sign: Function) -> Sign {
+    Rc::new(move |text| ask(sign.clone(), text).boxed_local())
 }
 
 /// Asks the app's signer.

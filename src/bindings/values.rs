@@ -4,9 +4,9 @@ use js_sys::{Array, BigInt, Object, Reflect, Uint8Array};
 use wasm_bindgen::JsValue;
 
 use crate::base::{InstallationId, Nanos, SequenceId, ThreadId};
-use crate::client::{Conversation, GroupInspection, Inspection, PendingIntent};
+use crate::client::{Conversation, GroupInspection, Inspection, KeyPackageStatus, PendingIntent};
 use crate::consent::{Entity, State};
-use crate::identity::Identifier;
+use crate::identity::{AssociationState, Identifier, Member, MemberId};
 use crate::store::rows::{GroupKind, GroupRow, GroupState, Hold, MessageKind, MessageRow, MessageStatus};
 use crate::wire::EncodedContent;
 
@@ -110,6 +110,36 @@ pub fn identifier(identifier: &Identifier) -> JsValue {
         Identifier::Passkey(_) => 1,
     };
     Fields::new().id("identifier", identifier).number("identifierKind", kind).done()
+}
+
+/// `InboxState`.
+pub fn inbox_state(state: &AssociationState) -> JsValue {
+    let installation = |(member, added): (&MemberId, &Member)| match member {
+        MemberId::Installation(id) => Some(
+            Fields::new()
+                .id("id", id)
+                .bytes("bytes", &id.0)
+                .value("clientTimestampNs", &BigInt::from(added.client_timestamp_ns).into())
+                .done(),
+        ),
+        MemberId::Account(_) => None,
+    };
+    Fields::new()
+        .id("inboxId", state.inbox)
+        .value("recoveryIdentifier", &identifier(&state.recovery))
+        .value("installations", &list(state.members.iter().filter_map(installation)))
+        .value("accountIdentifiers", &list(state.identifiers().iter().map(identifier)))
+        .done()
+}
+
+/// `RawKeyPackageStatus`.
+pub fn key_package_status(status: &KeyPackageStatus) -> JsValue {
+    let fields = Fields::new();
+    match &status.usable {
+        Ok(expires) => fields.flag("usable", true).maybe(*expires, |fields, at| fields.time("expiresNs", at)),
+        Err(why) => fields.flag("usable", false).text("problem", why),
+    }
+    .done()
 }
 
 /// `RawConversation`.

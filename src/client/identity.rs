@@ -23,8 +23,8 @@ const TOPICS: usize = 500;
 /// All logs read so far.
 pub struct Logs {
     store: Rc<dyn Store>,
-    delivery: Rc<dyn Delivery>,
-    known: RefCell<BTreeMap<InboxId, Log>>,
+    pub(super) delivery: Rc<dyn Delivery>,
+    pub(super) known: RefCell<BTreeMap<InboxId, Log>>,
 }
 
 impl Logs {
@@ -38,15 +38,18 @@ impl Logs {
     /// # Errors
     /// `delivery.*` when a log cannot be read: the caller's decision waits.
     pub async fn resolve(&self, needed: &BTreeSet<Reference>) -> Result<States, Error> {
-        let mut wanted = BTreeMap::new();
-        for reference in needed {
+        let mut wanted: Vec<(InboxId, SequenceId)> = Vec::new();
+        for Reference { inbox, sequence_id } in needed {
             // References ascend, so the last of an inbox is its greatest.
-            wanted.insert(reference.inbox, reference.sequence_id);
+            match wanted.last_mut() {
+                Some((last, at)) if last == inbox => *at = *sequence_id,
+                _ => wanted.push((*inbox, *sequence_id)),
+            }
         }
         let logs = self.read(&wanted).await?;
         let mut states = States::default();
         for reference in needed {
-            let state = logs.get(&reference.inbox).map(|log| log.state_at(reference.sequence_id));
+            let state = find(&logs, reference.inbox).map(|log| log.state_at(reference.sequence_id));
             let resolution = match state.transpose().map_err(invalid)?.flatten() {
                 Some(state) => Resolution::Installations(state.installations()),
                 None => Resolution::Unpublished,
@@ -58,8 +61,8 @@ impl Logs {
 
     /// The newest state of an inbox and its position; `None` when the inbox does not exist.
     pub async fn newest(&self, inbox: InboxId) -> Result<Option<(SequenceId, AssociationState)>, Error> {
-        let logs = self.read(&self.ends(&[inbox]).await?).await?;
-        let Some(log) = logs.get(&inbox) else { return Ok(None) };
+        let logs = self.read_all(&[inbox]).await?;
+        let Some(log) = logs.first() else { return Ok(None) };
         Ok(log.latest().map_err(invalid)?.map(|state| (log.head(), state.clone())))
     }
 
@@ -73,57 +76,107 @@ impl Logs {
         &self,
         inboxes: &[InboxId],
     ) -> Result<BTreeMap<InboxId, (SequenceId, AssociationState)>, Error> {
-        let logs = self.read(&self.ends(inboxes).await?).await?;
         let mut states = BTreeMap::new();
-        for (inbox, log) in logs {
+        for log in self.read_all(inboxes).await? {
             if let Ok(Some(state)) = log.latest() {
-                states.insert(inbox, (log.head(), state.clone()));
+                states.insert(log.inbox(), (log.head(), state.clone()));
             }
         }
         Ok(states)
     }
 
-    /// The newest state of an inbox as far as its log was read, without reading on.
-    pub async fn kept(&self, inbox: InboxId) -> Result<Option<AssociationState>, Error> {
-        let logs = self.so_far(&[inbox]).await?;
-        Ok(logs.get(&inbox).map(Log::latest).transpose().map_err(invalid)?.flatten().cloned())
+    /// The newest states of inboxes, in the order asked; `fetch` reads on, without it they are as
+    /// far as they were read. Left out: an inbox that does not exist, and one whose state this
+    /// version cannot know.
+    ///
+    /// # Errors
+    /// `delivery.*` when fetching; `store.*`.
+    pub async fn states(&self, inboxes: &[InboxId], fetch: bool) -> Result<Vec<AssociationState>, Error> {
+        let logs = if fetch { self.read_all(inboxes).await? } else { self.so_far(inboxes).await? };
+        let newest = |inbox: &InboxId| find(&logs, *inbox)?.latest().ok()?.cloned();
+        Ok(inboxes.iter().filter_map(newest).collect())
     }
 
-    /// The inbox an account belongs to, checked against the inbox's own log.
-    pub async fn inbox_of(&self, identifier: &Identifier) -> Result<Option<InboxId>, Error> {
-        let mut claims = self.delivery.lookup(vec![identifier.lookup_key()]).await?;
-        for inbox in claims.pop().unwrap_or_default() {
-            if self.newest(inbox).await?.is_some_and(|(_, state)| state.has_identifier(identifier)) {
-                return Ok(Some(inbox));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Reads logs up to the positions wanted of them.
-    async fn read(&self, wanted: &BTreeMap<InboxId, SequenceId>) -> Result<BTreeMap<InboxId, Log>, Error> {
-        let inboxes: Vec<InboxId> = wanted.keys().copied().collect();
-        let mut logs = self.so_far(&inboxes).await?;
-        let behind = |log: &Log| wanted.get(&log.inbox()).is_some_and(|wanted| log.head() < *wanted);
-        let mut asked: BTreeSet<InboxId> = logs.values().filter(|log| behind(log)).map(Log::inbox).gather();
-        while !asked.is_empty() {
-            let full = self.fetch(&mut logs, &asked).await?;
-            asked.retain(|inbox| full.contains(inbox) && logs.get(inbox).is_some_and(behind));
-        }
-        {
-            let mut all = self.known.borrow_mut();
-            for (inbox, log) in &logs {
-                // Another call may have read further meanwhile.
-                if all.get(inbox).is_none_or(|known| known.head() <= log.head()) {
-                    all.insert(*inbox, log.clone());
+    /// The inbox each account belongs to, checked against the inboxes' own logs.
+    ///
+    /// # Errors
+    /// `delivery.*`; `identity.invalid` when the state of a claiming inbox cannot be known.
+    pub async fn inboxes_of(&self, accounts: &[Identifier]) -> Result<Vec<Option<InboxId>>, Error> {
+        let claims = self.delivery.lookup(accounts.iter().map(Identifier::lookup_key).collect()).await?;
+        let logs = self.read_all(&claims.concat()).await?;
+        let mut found = Vec::with_capacity(accounts.len());
+        for (account, claims) in accounts.iter().zip(claims) {
+            let mut inbox = None;
+            for log in claims.iter().filter_map(|claim| find(&logs, *claim)) {
+                let state = log.latest().map_err(invalid)?;
+                if state.is_some_and(|state| state.has_identifier(account)) {
+                    inbox = Some(log.inbox());
+                    break;
                 }
             }
+            found.push(inbox);
         }
+        Ok(found)
+    }
+
+    /// Takes up a log as far as it was read.
+    pub(super) async fn load(&self, inbox: InboxId) -> Result<(), Error> {
+        self.keep(&self.so_far(&[inbox]).await?);
+        Ok(())
+    }
+
+    /// Reads a log to its end.
+    pub(super) async fn read_on(&self, inbox: InboxId) -> Result<(), Error> {
+        let mut logs = self.so_far(&[inbox]).await?;
+        let mut asked = vec![0];
+        while !asked.is_empty() {
+            asked = self.fetch(&mut logs, &asked).await?;
+        }
+        self.keep(&logs);
+        Ok(())
+    }
+
+    fn keep(&self, logs: &[Log]) {
+        let mut all = self.known.borrow_mut();
+        for log in logs {
+            // Another call may have read further meanwhile.
+            if all.get(&log.inbox()).is_none_or(|known| known.head() <= log.head()) {
+                all.insert(log.inbox(), log.clone());
+            }
+        }
+    }
+
+    /// Reads the logs of inboxes to their ends, each once.
+    async fn read_all(&self, inboxes: &[InboxId]) -> Result<Vec<Log>, Error> {
+        let inboxes: BTreeSet<InboxId> = inboxes.iter().copied().gather();
+        let inboxes: Vec<InboxId> = inboxes.into_iter().collect();
+        let ends = self.ends(&inboxes).await?;
+        self.read(&inboxes.into_iter().zip(ends).collect::<Vec<_>>()).await
+    }
+
+    /// Reads logs, each named once, up to the positions wanted of them.
+    async fn read(&self, wanted: &[(InboxId, SequenceId)]) -> Result<Vec<Log>, Error> {
+        let inboxes: Vec<InboxId> = wanted.iter().map(|(inbox, _)| *inbox).collect();
+        let mut logs = self.so_far(&inboxes).await?;
+        let mut asked: Vec<usize> = (0..logs.len()).collect();
+        loop {
+            asked.retain(|at| logs[*at].head() < wanted[*at].1);
+            if asked.is_empty() {
+                break;
+            }
+            asked = self.fetch(&mut logs, &asked).await?;
+        }
+        self.keep(&logs);
         // That a log ends is final for what is decided from it (GMOD-014, `dm.unknown_inbox`), so a
         // short answer alone does not say it.
-        let short: Vec<InboxId> = logs.values().filter(|log| behind(log)).map(Log::inbox).collect();
-        let ends = self.ends(&short).await?;
-        if short.iter().any(|inbox| logs.get(inbox).map(Log::head) < ends.get(inbox).copied()) {
+        let short: Vec<&Log> = logs
+            .iter()
+            .zip(wanted)
+            .filter(|(log, wanted)| log.head() < wanted.1)
+            .map(|(log, _)| log)
+            .collect();
+        let ends = self.ends(&short.iter().map(|log| log.inbox()).collect::<Vec<_>>()).await?;
+        if short.iter().zip(ends).any(|(log, end)| log.head() < end) {
             return Err(Error::new(
                 "delivery.unavailable",
                 "the delivery service did not answer in full; it is tried again when you sync",
@@ -132,65 +185,59 @@ impl Logs {
         Ok(logs)
     }
 
-    /// The position of each inbox's newest update; 0 when there is none.
-    async fn ends(&self, inboxes: &[InboxId]) -> Result<BTreeMap<InboxId, SequenceId>, Error> {
-        let mut ends = BTreeMap::new();
+    /// The position of each inbox's newest update, in order; 0 when there is none.
+    async fn ends(&self, inboxes: &[InboxId]) -> Result<Vec<SequenceId>, Error> {
+        let mut ends = Vec::with_capacity(inboxes.len());
         for chunk in inboxes.chunks(TOPICS) {
             let answer = self.delivery.newest(chunk.iter().copied().map(Topic::Identity).collect()).await?;
-            let end = |newest: Option<Incoming>| newest.map_or(SequenceId(0), |newest| newest.sequence_id);
-            ends.extend(chunk.iter().copied().zip(answer.into_iter().map(end)));
+            ends.extend(
+                answer.iter().map(|newest| newest.as_ref().map_or(SequenceId(0), |it| it.sequence_id)),
+            );
         }
         Ok(ends)
     }
 
-    /// Logs as far as they were read.
-    async fn so_far(&self, inboxes: &[InboxId]) -> Result<BTreeMap<InboxId, Log>, Error> {
-        let mut logs = BTreeMap::new();
-        let mut unread = Vec::new();
-        for inbox in inboxes {
-            match self.known.borrow().get(inbox) {
-                Some(log) => _ = logs.insert(*inbox, log.clone()),
-                None => unread.push(*inbox),
-            }
-        }
+    /// Logs as far as they were read, in order.
+    async fn so_far(&self, inboxes: &[InboxId]) -> Result<Vec<Log>, Error> {
+        let mut logs: Vec<Log> = inboxes
+            .iter()
+            .map(|inbox| self.known.borrow().get(inbox).cloned().unwrap_or_else(|| Log::new(*inbox)))
+            .collect();
+        let unread: Vec<&mut Log> = logs.iter_mut().filter(|log| log.is_empty()).collect();
         if unread.is_empty() {
             return Ok(logs);
         }
-        let of = |inbox: &InboxId| Read::prefix(Table::Associations, &AssociationRow::inbox_prefix(*inbox));
-        let answer = self.store.read(unread.iter().map(of).collect()).await?;
-        for (inbox, rows) in unread.into_iter().zip(answer) {
-            let updates =
-                load::rows::<AssociationRow>(&rows)?.into_iter().map(|row| (row.sequence_id, row.update));
-            logs.insert(inbox, Log::replay(inbox, updates).map_err(invalid)?);
+        let rows =
+            |log: &&mut Log| Read::prefix(Table::Associations, &AssociationRow::inbox_prefix(log.inbox()));
+        let answer = self.store.read(unread.iter().map(rows).collect()).await?;
+        for (log, rows) in unread.into_iter().zip(answer) {
+            for row in load::rows::<AssociationRow>(&rows)? {
+                log.push(row.sequence_id, &row.update).map_err(invalid)?;
+            }
         }
         Ok(logs)
     }
 
-    /// Reads the next page of each log asked for, and keeps it; those whose page was full.
-    async fn fetch(
-        &self,
-        logs: &mut BTreeMap<InboxId, Log>,
-        asked: &BTreeSet<InboxId>,
-    ) -> Result<BTreeSet<InboxId>, Error> {
-        let head = |inbox: &InboxId| logs.get(inbox).map_or(SequenceId(0), Log::head);
-        let topics: Vec<(Topic, SequenceId)> =
-            asked.iter().map(|inbox| (Topic::Identity(*inbox), head(inbox))).collect();
-        let mut full = BTreeSet::new();
-        let mut counts: BTreeMap<InboxId, u32> = BTreeMap::new();
-        for chunk in topics.chunks(TOPICS) {
-            let answer = self.delivery.query(chunk.to_vec(), PAGE).await?;
+    /// Reads the next page of the logs at these places, and keeps it; the places whose page was full.
+    async fn fetch(&self, logs: &mut [Log], asked: &[usize]) -> Result<Vec<usize>, Error> {
+        let mut full = Vec::new();
+        for chunk in asked.chunks(TOPICS) {
+            let topic = |log: &Log| Topic::Identity(log.inbox());
+            let topics = chunk.iter().map(|at| (topic(&logs[*at]), logs[*at].head())).collect();
+            let answer = self.delivery.query(topics, PAGE).await?;
             let mut changes = Changes::default();
-            for envelope in &answer {
-                let Topic::Identity(inbox) = envelope.topic else { continue };
-                let Some(log) = logs.get_mut(&inbox) else { continue };
-                let update = update_bytes(envelope);
-                let verdict = log.push(envelope.sequence_id, &update).map_err(invalid)?;
-                let (sequence_id, accepted) = (envelope.sequence_id, verdict == Verdict::Accepted);
-                changes.put(&AssociationRow { inbox, sequence_id, update, accepted });
-                let count = counts.entry(inbox).or_default();
-                *count += 1;
-                if *count == PAGE {
-                    full.insert(inbox);
+            for at in chunk {
+                let log = &mut logs[*at];
+                let (inbox, own) = (log.inbox(), topic(log));
+                let mut count = 0;
+                for envelope in answer.iter().filter(|envelope| envelope.topic == own) {
+                    let (sequence_id, update) = (envelope.sequence_id, update_bytes(envelope));
+                    let accepted = log.push(sequence_id, &update).map_err(invalid)? == Verdict::Accepted;
+                    changes.put(&AssociationRow { inbox, sequence_id, update, accepted });
+                    count += 1;
+                }
+                if count >= PAGE {
+                    full.push(*at);
                 }
             }
             if !changes.is_empty() {
@@ -199,6 +246,10 @@ impl Logs {
         }
         Ok(full)
     }
+}
+
+fn find(logs: &[Log], inbox: InboxId) -> Option<&Log> {
+    logs.iter().find(|log| log.inbox() == inbox)
 }
 
 fn invalid(error: IdentityError) -> Error {
@@ -216,24 +267,11 @@ fn update_bytes(envelope: &Incoming) -> Vec<u8> {
 impl Client {
     /// The inbox an account belongs to; `None` when nobody registered it.
     pub async fn inbox_of(&self, identifier: &Identifier) -> Result<Option<InboxId>, Error> {
-        self.0.open()?;
-        self.0.identity.inbox_of(identifier).await
+        Ok(self.identity()?.inboxes_of(std::slice::from_ref(identifier)).await?.pop().flatten())
     }
 
     /// The newest identity state of an inbox, fetched.
     pub async fn inbox_state(&self, inbox: InboxId) -> Result<Option<AssociationState>, Error> {
-        self.0.open()?;
-        Ok(self.0.identity.newest(inbox).await?.map(|(_, state)| state))
-    }
-
-    /// The newest identity states of inboxes, fetched; those that do not exist are left out, and
-    /// so are those whose state this version cannot know.
-    pub async fn inbox_states(
-        &self,
-        inboxes: &[InboxId],
-    ) -> Result<BTreeMap<InboxId, AssociationState>, Error> {
-        self.0.open()?;
-        let found = self.0.identity.newest_states(inboxes).await?;
-        Ok(found.into_iter().map(|(inbox, (_, state))| (inbox, state)).gather())
+        Ok(self.identity()?.newest(inbox).await?.map(|(_, state)| state))
     }
 }

@@ -1,9 +1,10 @@
 //! What is behind a conversation, for people who look under the hood: the physical groups, the
 //! winner, epochs, consent, what waits and why.
 
-use crate::base::{GroupId, SequenceId, ThreadId, Topic};
+use crate::base::{GroupId, InstallationId, SequenceId, ThreadId, Topic};
 use crate::client::Client;
 use crate::consent::{Entity, Record};
+use crate::engine::welcomes;
 use crate::error::Error;
 use crate::store::rows::{EnvelopeState, GroupRow, IntentRow, IntentState, Operation};
 
@@ -33,6 +34,9 @@ pub struct GroupInspection {
     pub intents: Vec<PendingIntent>,
     /// Envelopes refused for good: position, requirement id or code, reason.
     pub rejected: Vec<(SequenceId, String, String)>,
+    /// Installations we added whose Welcome the service refused, remembered for a few epochs: they
+    /// are in the group and do not know of it.
+    pub refused_welcomes: Vec<InstallationId>,
 }
 
 /// An operation not finished.
@@ -100,6 +104,7 @@ impl Client {
                     pending_intents: ctx.intents.len(),
                     intents: ctx.intents.values().map(PendingIntent::of).collect(),
                     rejected: rejected.clone(),
+                    refused_welcomes: welcomes::refused(&ctx).into_iter().map(|(_, id)| id).collect(),
                 };
                 step.keep_group(ctx);
                 Ok(inspection)

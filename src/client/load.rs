@@ -4,6 +4,7 @@ use crate::base::{GroupId, MessageId, ThreadId, Topic};
 use crate::client::Inner;
 use crate::client::driver::{Cache, Step};
 use crate::consent::{Entity, Record as ConsentRecord};
+use crate::engine::receive::pause_as_loaded;
 use crate::engine::state::{GroupCtx, MlsState, ThreadCtx};
 use crate::error::Error;
 use crate::mls::{self, Scratch};
@@ -82,7 +83,13 @@ impl Step<'_> {
     pub async fn take_group(&mut self, group: GroupId) -> Result<Option<GroupCtx>, Error> {
         match self.cache.groups.remove(&group) {
             Some(ctx) => Ok(Some(ctx)),
-            None => Ok(load_group(&*self.inner.store, group).await?),
+            None => {
+                let mut loaded = load_group(&*self.inner.store, group).await?;
+                if let Some(ctx) = &mut loaded {
+                    pause_as_loaded(ctx, &self.inner.me.version);
+                }
+                Ok(loaded)
+            }
         }
     }
 

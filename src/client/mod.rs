@@ -13,12 +13,16 @@ mod groups;
 mod history;
 mod identity;
 mod inspect;
+mod installations;
+mod key_packages;
 mod list;
 mod load;
 mod open;
 mod operate;
 mod outbox;
 mod overhear;
+mod owed;
+mod pointers;
 mod prepare;
 mod process;
 mod reads;
@@ -32,7 +36,9 @@ mod welcomes;
 pub use crate::engine::settings::{NewGroup, Role, Setting};
 pub use events::EventSubscription;
 pub use feed::{Interest, News};
+pub use identity::Logs;
 pub use inspect::{GroupInspection, Inspection, PendingIntent};
+pub use installations::KeyPackageStatus;
 pub use list::Conversation;
 pub use open::{OpenOptions, Sign};
 pub use overhear::Overheard;
@@ -75,6 +81,7 @@ pub(crate) struct Inner {
     fresh: RefCell<BTreeSet<[u8; 32]>>,
     kicked: RefCell<BTreeSet<GroupId>>,
     live: RefCell<Option<sync::Live>>,
+    retry: pointers::Retry,
     /// The last local time a step was given.
     last_ns: Cell<i64>,
     closed: Cell<bool>,
@@ -96,9 +103,10 @@ impl Client {
         self.0.installation.borrow().identifier.clone()
     }
 
-    /// True once the identity update that adds this installation is accepted.
+    /// True once the identity update that adds this installation is accepted, until one that
+    /// revokes it was read.
     pub fn is_registered(&self) -> bool {
-        self.0.installation.borrow().registered
+        self.0.installation.borrow().registered && !self.0.is_revoked()
     }
 
     /// Stops background work and closes the database. Calls under way end with `client.closed`;

@@ -6,18 +6,18 @@ use std::rc::Rc;
 
 use futures::future::LocalBoxFuture;
 
-use crate::base::{InboxId, SharedPlatform, Topic};
+use crate::base::{InboxId, SharedPlatform};
 use crate::client::identity::Logs;
+use crate::client::installations::{envelope, not_accepted};
 use crate::client::{Client, Inner, driver, events, load, operate, send};
 use crate::delivery::{CheckedDelivery, Delivery, Outgoing};
 use crate::engine::PROTOCOL_VERSION;
 use crate::engine::state::Me;
 use crate::error::Error;
-use crate::identity::{Identifier, IdentityError, Request, inbox_id};
-use crate::mls::{self, InstallationKeys};
-use crate::store::rows::{InstallationRow, MlsGlobalRow};
+use crate::identity::{Identifier, IdentityError, IdentityUpdate, Request, inbox_id};
+use crate::mls::InstallationKeys;
+use crate::store::rows::InstallationRow;
 use crate::store::{Changes, Store, StoreError};
-use crate::wire::ClientEnvelope;
 
 /// Asks the wallet to sign a text; the answer is its 65-byte signature, or why there is none.
 pub type Sign = Rc<dyn Fn(String) -> LocalBoxFuture<'static, Result<Vec<u8>, String>>>;
@@ -49,8 +49,8 @@ impl Client {
         let row = match stored(&*store).await? {
             Some(row) => row,
             None => {
-                let inbox =
-                    identity.inbox_of(&identifier).await?.unwrap_or_else(|| inbox_id(&identifier, nonce));
+                let found = identity.inboxes_of(std::slice::from_ref(&identifier)).await?.pop().flatten();
+                let inbox = found.unwrap_or_else(|| inbox_id(&identifier, nonce));
                 create(&*store, &platform, &identifier, inbox).await?
             }
         };
@@ -60,6 +60,8 @@ impl Client {
                 "this database belongs to another account; pass another dbPath",
             ));
         }
+        // What was read of the own log tells whether this installation was revoked.
+        identity.load(row.inbox).await?;
         let version = PROTOCOL_VERSION.parse().map_err(|_| Error::bug("own version"))?;
         let keys = InstallationKeys::from_seed(row.seed);
         let me = Me { inbox: row.inbox, installation: row.installation, keys, version };
@@ -79,6 +81,7 @@ impl Client {
             fresh: RefCell::new(BTreeSet::new()),
             kicked: RefCell::new(BTreeSet::new()),
             live: RefCell::new(None),
+            retry: Default::default(),
             last_ns: Cell::new(0),
             closed: Cell::new(false),
         })))
@@ -90,14 +93,15 @@ impl Client {
     ///
     /// # Errors
     /// `client.signature` when the wallet does not sign or signs with another account;
-    /// `identity.limit` at 10 installations; `delivery.*`.
+    /// `client.installation_revoked`; `identity.limit` at 10 installations; `delivery.*`.
     pub async fn register(&self, nonce: u64, sign: &Sign) -> Result<(), Error> {
-        self.0.open()?;
+        self.0.not_revoked()?;
         if self.is_registered() {
             return Ok(());
         }
         let identifier = self.0.account()?;
         let state = self.0.identity.newest(self.0.me.inbox).await?.map(|(_, state)| state);
+        self.0.not_revoked()?;
         if !state.as_ref().is_some_and(|state| state.has_installation(self.0.me.installation)) {
             let (installation, now) = (self.0.me.installation, self.0.platform.now());
             let request = match &state {
@@ -111,58 +115,35 @@ impl Client {
                     "the nonce is not the one this inbox id was made with",
                 ));
             }
-            let signature = sign(request.text()).await.map_err(|why| {
-                Error::new("client.signature", format!("the wallet did not sign ({why}); try again"))
-            })?;
             let seed = self.0.installation.borrow().seed;
-            let update = request.sign(&signature, &seed).map_err(refused)?;
-            self.0.publish_registration(&identifier, update.encode()).await?;
+            let update = signed(&request, Some(&seed), sign).await?;
+            self.0.publish_registration(&identifier, &update).await?;
         }
         self.0.mark_registered().await
     }
 }
 
 impl Inner {
-    fn account(&self) -> Result<Identifier, Error> {
+    pub(super) fn account(&self) -> Result<Identifier, Error> {
         Identifier::ethereum(&self.installation.borrow().identifier).map_err(Error::bug)
     }
 
     /// The key package is durable before a byte of it leaves, and is published first.
-    async fn publish_registration(&self, identifier: &Identifier, update: Vec<u8>) -> Result<(), Error> {
-        let now = self.platform.now();
-        let package = self
-            .step(async |step| {
-                let mut scratch = step.globals().await?;
-                let package = mls::make_key_package(&scratch, &self.me.keys, self.me.inbox, now);
-                let package = package.map_err(Error::bug)?.bytes;
-                for change in scratch.take_changes().map_err(Error::bug)?.globals {
-                    let row = MlsGlobalRow {
-                        id: change.id,
-                        bytes: change.bytes.unwrap_or_default(),
-                        retire_ns: None,
-                    };
-                    step.unit.changes.put(&row);
-                }
-                step.unit.changes.strict();
-                Ok(package)
-            })
-            .await?;
-        let batch = vec![
-            Outgoing {
-                topic: Topic::KeyPackage(self.me.installation),
-                payload: ClientEnvelope::KeyPackage(package).encode(),
-                identifiers: Vec::new(),
-            },
-            Outgoing {
-                topic: Topic::Identity(self.me.inbox),
-                payload: ClientEnvelope::IdentityUpdate(update).encode(),
-                identifiers: vec![identifier.lookup_key()],
-            },
-        ];
+    async fn publish_registration(
+        &self,
+        identifier: &Identifier,
+        update: &IdentityUpdate,
+    ) -> Result<(), Error> {
+        let offer = self.unpublished_offer().await?;
+        let mut batch: Vec<Outgoing> = offer.iter().map(|offer| self.envelope_of(offer)).collect();
+        batch.push(envelope(update, vec![identifier.lookup_key()]));
         self.delivery.publish(batch).await?;
+        if let Some(offer) = offer {
+            self.offer_accepted(&offer).await?;
+        }
         let state = self.identity.newest(self.me.inbox).await?;
         if !state.is_some_and(|(_, state)| state.has_installation(self.me.installation)) {
-            return Err(Error::new("identity.invalid", "the identity update was not accepted; try again"));
+            return Err(not_accepted());
         }
         Ok(())
     }
@@ -214,9 +195,21 @@ async fn create(
     }
 }
 
-fn refused(error: IdentityError) -> Error {
+/// Asks the wallet and finishes the update; `seed` as in [`Request::sign`].
+pub(super) async fn signed(
+    request: &Request,
+    seed: Option<&[u8; 32]>,
+    sign: &Sign,
+) -> Result<IdentityUpdate, Error> {
+    let signature = sign(request.text()).await.map_err(|why| {
+        Error::new("client.signature", format!("the wallet did not sign ({why}); try again"))
+    })?;
+    request.sign(&signature, seed).map_err(refused)
+}
+
+pub(super) fn refused(error: IdentityError) -> Error {
     let code = match &error {
-        IdentityError::TooManyInstallations => "identity.limit",
+        IdentityError::TooManyInstallations(_) => "identity.limit",
         IdentityError::NotAWalletSignature(_) | IdentityError::WrongAccount(_) => "client.signature",
         _ => "identity.invalid",
     };

@@ -15,7 +15,7 @@ use crate::engine::build::{self, Built, Material};
 use crate::engine::event::Event;
 use crate::engine::publish::{self, Work};
 use crate::engine::state::GroupCtx;
-use crate::engine::{send, settle, threads};
+use crate::engine::{send, threads};
 use crate::error::Error;
 use crate::store::rows::{AttemptRow, GroupState, IntentState, MessageRow, Operation};
 
@@ -66,7 +66,7 @@ impl Inner {
         self.recheck(group).await?;
         let mut looked = false;
         for _ in 0..ROUNDS {
-            self.open()?;
+            self.not_revoked()?;
             match self.next_work(group).await? {
                 Work::Nothing => return Ok(()),
                 Work::Publish(attempts) => {
@@ -279,30 +279,6 @@ impl Inner {
                 }
             }
             self.note_fresh(&before, &ctx);
-            step.keep_group(ctx);
-            Ok(())
-        })
-        .await
-    }
-
-    async fn publish_welcomes(&self, group: GroupId, number: u64) -> Result<(), Error> {
-        let owed = self
-            .step(async |step| {
-                let Some(ctx) = step.take_group(group).await? else { return Ok(None) };
-                let intent = ctx.intents.get(&number).cloned();
-                step.keep_group(ctx);
-                Ok(intent)
-            })
-            .await?;
-        let Some(intent) = owed else { return Ok(()) };
-        let batch = publish::welcomes(&intent)?;
-        if !batch.is_empty() {
-            self.delivery.publish(batch).await?;
-        }
-        self.step(async |step| {
-            let Some(mut ctx) = step.take_group(group).await? else { return Ok(()) };
-            settle::completed(&mut ctx, number, &mut step.unit);
-            step.unit.changes.strict();
             step.keep_group(ctx);
             Ok(())
         })

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::{GroupId, InboxId, InstallationId, Topic};
 use crate::client::Inner;
-use crate::engine::build::{Material, Package};
+use crate::engine::build::{Material, Package, added};
 use crate::engine::operations;
 use crate::error::Error;
 use crate::members::{Members, Reference, Resolution};
@@ -27,13 +27,13 @@ impl Inner {
             .step(async |step| {
                 let Some(ctx) = step.take_group(group).await? else { return Ok(None) };
                 let operation = ctx.intents.get(&number).map(|intent| intent.operation.clone());
-                let facts = ctx.mls.as_ref().map(|mls| mls.group.facts());
+                let facts = ctx.mls.as_ref().map(|mls| (mls.group.facts(), mls.group.kept_proposals()));
                 let dm = ctx.row.kind == GroupKind::Dm;
                 step.keep_group(ctx);
-                Ok(operation.zip(facts).map(|(operation, facts)| (operation, facts, dm)))
+                Ok(operation.zip(facts).map(|(operation, (facts, kept))| (operation, facts, kept, dm)))
             })
             .await?;
-        let Some((operation, facts, dm)) = asked else { return Ok(None) };
+        let Some((operation, facts, kept, dm)) = asked else { return Ok(None) };
         let members = Members::read(&facts.dictionary).map_err(Error::bug)?;
         let concerned = operations::concerned(&operation, &members, self.me.inbox);
         let newest = self.identity.newest_states(&concerned.iter().copied().collect::<Vec<_>>()).await?;
@@ -52,6 +52,14 @@ impl Inner {
         let mut material =
             Material { states: self.identity.resolve(&present.gather()).await?, ..Material::default() };
         let mut wanted = BTreeSet::new();
+        let kept: Vec<_> = kept.into_iter().map(|(_, proposal)| proposal).collect();
+        wanted.extend(added(&kept).map(|leaf| leaf.installation));
+        let proposed: Vec<InboxId> = added(&kept).filter_map(|leaf| leaf.inbox).collect();
+        for (inbox, (at, state)) in self.identity.newest_states(&proposed).await? {
+            material.latest_of_kept.insert(inbox, at);
+            let reference = Reference { inbox, sequence_id: at };
+            material.states.insert(reference, Resolution::Installations(state.installations()));
+        }
         for (inbox, (at, state)) in newest {
             let installations = state.installations();
             wanted.extend(installations.iter().copied());
@@ -88,7 +96,10 @@ impl Inner {
             };
             match mls::check_key_package(&scratch, &bytes, now) {
                 Ok(facts) if facts.installation == installation => {
-                    packages.insert(installation, Package { bytes, init_key: facts.init_key });
+                    packages.insert(
+                        installation,
+                        Package { bytes, init_key: facts.init_key, pointers: facts.pointers },
+                    );
                 }
                 // Unusable: the plan lists the installation as failed.
                 Ok(_) | Err(_) => {}

@@ -4,12 +4,12 @@ use crate::base::Gather as _;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use crate::base::{GroupId, MessageId, SequenceId};
+use crate::base::{GroupId, MessageId, SequenceId, Topic};
 use crate::client::Inner;
 use crate::client::driver::{Step, StepError};
 use crate::client::outbox::{message_of, owes};
 use crate::delivery::Incoming;
-use crate::engine::receive::{Known, Outcomes, receive};
+use crate::engine::receive::{IDENTITY, Known, Outcomes, hold, receive};
 use crate::engine::state::{GroupCtx, ThreadCtx};
 use crate::engine::threads;
 use crate::error::Error;
@@ -74,15 +74,46 @@ impl Inner {
                     total.held = Some((code, detail));
                     return Ok(total);
                 }
-                Stop::Needs(references) => {
-                    progress.identity.extend(self.identity.resolve(&references).await?);
-                }
+                Stop::Needs(references) => match self.identity.resolve(&references).await {
+                    Ok(states) => progress.identity.extend(states),
+                    Err(error) => {
+                        total.held = Some(self.withheld(group, envelopes, error).await?);
+                        return Ok(total);
+                    }
+                },
                 Stop::NeedsMessage(id) => {
                     let row = self.message_rows(&[id]).await?.pop().flatten();
                     progress.messages.insert(id, row);
                 }
             }
         }
+    }
+
+    /// The identity state a commit names cannot be had: the group is held at that commit, and goes
+    /// on when it can (PROC-012). Being offline holds nothing; the error is given back.
+    async fn withheld(
+        &self,
+        group: GroupId,
+        envelopes: &[Incoming],
+        error: Error,
+    ) -> Result<(String, String), Error> {
+        if error.code.starts_with("store.") {
+            return Err(error);
+        }
+        // The service answers for the group itself, or it is out of reach altogether.
+        self.delivery.newest(vec![Topic::Group(group)]).await?;
+        let (code, detail) = (IDENTITY.to_owned(), error.message);
+        self.step(async |step| {
+            let Some(mut ctx) = step.take_group(group).await? else { return Ok(()) };
+            let waiting = envelopes.iter().find(|one| one.sequence_id > ctx.position.processed);
+            if let Some(waiting) = waiting.filter(|_| ctx.is_active()) {
+                hold(&mut ctx, &code, &detail, waiting.sequence_id, &mut step.unit);
+            }
+            step.keep_group(ctx);
+            Ok(())
+        })
+        .await?;
+        Ok((code, detail))
     }
 
     async fn process_step(

@@ -91,7 +91,7 @@ impl Client {
 
     async fn member(&self, row: &GroupRow, at: usize, consent: State) -> Result<Member, Error> {
         let view = row.members.get(at).ok_or_else(|| Error::bug("a member that is not there"))?;
-        let state = self.0.identity.kept(view.inbox).await?;
+        let state = self.0.identity.states(&[view.inbox], false).await?.pop();
         Ok(Member {
             inbox: view.inbox,
             accounts: state.map(|state| state.identifiers().into_iter().collect()).unwrap_or_default(),

@@ -49,7 +49,7 @@ impl Client {
     ///
     /// # Errors
     /// `conversation.not_found`, `group.*`, `dm.unknown_inbox`, `message.too_large`,
-    /// `content.reserved_type`, `input.value`, `store.*`.
+    /// `content.reserved_type`, `input.value`, `client.installation_revoked`, `store.*`.
     pub async fn send(
         &self,
         group: GroupId,
@@ -69,7 +69,7 @@ impl Client {
         content: Vec<u8>,
         options: SendOptions,
     ) -> Result<MessageId, Error> {
-        self.0.open()?;
+        self.0.not_revoked()?;
         let key = options.key.unwrap_or_else(|| self.0.random_hex());
         let mut outbound = send::accept(content, key)?;
         outbound.push = options.push.unwrap_or(outbound.push);

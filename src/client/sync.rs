@@ -46,13 +46,14 @@ impl Client {
     pub async fn sync(&self) -> Result<SyncReport, Error> {
         self.0.open()?;
         let mut report = SyncReport::default();
+        let inbox = self.0.read_inbox().await?;
         self.0.run_outboxes(&mut report).await?;
         let welcomes = self.0.take_welcomes().await?;
         self.0.sync_groups(&mut report, |_| true).await?;
-        self.0.refresh(|_| true).await?;
+        self.0.refresh(&report, |_| true).await?;
         // What was read can leave something to publish: a change to rebuild, Welcomes.
         self.0.run_outboxes(&mut report).await?;
-        welcomes.map(|()| report)
+        inbox.and(welcomes).map(|()| report)
     }
 
     /// Reads the groups of one conversation to their end, and publishes what they owe.
@@ -60,7 +61,11 @@ impl Client {
         self.0.open()?;
         let mut report = SyncReport::default();
         for member in self.0.set_of(group).await? {
-            self.0.run_outbox(member).await?;
+            match self.0.run_outbox(member).await {
+                // Nothing leaves any more; reading goes on.
+                Err(error) if error.code == "client.installation_revoked" => {}
+                other => other?,
+            }
             self.0.note(&mut report, member, self.0.sync_group(member).await);
         }
         Ok(report)
@@ -87,6 +92,7 @@ impl Client {
         *self.0.live.borrow_mut() = Some(Live { topics, subscriptions: BTreeMap::new() });
         let inner = Rc::downgrade(&self.0);
         self.0.listen(Topic::Welcome(self.0.me.installation.0));
+        self.0.listen(Topic::Identity(self.0.me.inbox));
         self.0.platform.spawn(Box::pin(async move {
             if let Some(inner) = inner.upgrade() {
                 // First of all, what was missed and what a former life left unfinished. A service
@@ -123,7 +129,10 @@ impl Inner {
                 Topic::Welcome(_) => {
                     let _ = self.sync_welcomes().await;
                 }
-                Topic::Identity(inbox) => self.look_after(inbox).await,
+                Topic::Identity(inbox) => {
+                    let _ = self.identity.read_on(inbox).await;
+                    self.look_after(inbox).await;
+                }
                 Topic::KeyPackage(_) => {}
             }
         }
@@ -168,10 +177,18 @@ impl Inner {
     }
 
     /// Looks after the members of the active groups that are `wanted` (GMOD-029).
-    pub(super) async fn refresh(self: &Rc<Self>, wanted: impl Fn(&GroupRow) -> bool) -> Result<(), Error> {
+    /// What keeps it from doing so is told unless the report says it already.
+    pub(super) async fn refresh(
+        self: &Rc<Self>,
+        report: &SyncReport,
+        wanted: impl Fn(&GroupRow) -> bool,
+    ) -> Result<(), Error> {
         let mut rows = self.active_groups().await?;
         rows.retain(wanted);
-        self.refresh_members(&rows).await.map(|_| ())
+        match self.refresh_members(&rows).await {
+            Err(error) if report.failed.iter().all(|(_, known)| known.code != error.code) => Err(error),
+            _ => Ok(()),
+        }
     }
 
     async fn active_groups(&self) -> Result<Vec<GroupRow>, Error> {
@@ -198,10 +215,13 @@ impl Inner {
     /// Takes in Welcomes. Trouble with them does not keep the groups from being read, unless
     /// nothing can be read at all.
     pub(super) async fn take_welcomes(self: &Rc<Self>) -> Result<Result<(), Error>, Error> {
-        match self.sync_welcomes().await {
-            Err(error) if error.code == "delivery.unavailable" => Err(error),
-            other => Ok(other),
-        }
+        unless_out_of_reach(self.sync_welcomes().await)
+    }
+
+    /// Reads the own inbox's log on: an installation may have been added or revoked, this one too.
+    /// Trouble with it does not keep the rest from being read, unless nothing can be read at all.
+    pub(super) async fn read_inbox(&self) -> Result<Result<(), Error>, Error> {
+        unless_out_of_reach(self.identity.read_on(self.me.inbox).await)
     }
 
     /// Reads every active group that is `wanted` to its end.
@@ -297,5 +317,12 @@ impl Inner {
             Ok(at)
         })
         .await
+    }
+}
+
+fn unless_out_of_reach(result: Result<(), Error>) -> Result<Result<(), Error>, Error> {
+    match result {
+        Err(error) if error.code == "delivery.unavailable" => Err(error),
+        other => Ok(other),
     }
 }

@@ -18,7 +18,8 @@ impl Client {
     /// `delivery.*`, `store.*`.
     pub async fn sync_new(&self) -> Result<(), Error> {
         self.0.open()?;
-        self.0.sync_welcomes().await
+        let inbox = self.0.read_inbox().await?;
+        inbox.and(self.0.sync_welcomes().await)
     }
 
     /// Like [`Client::sync`], and reads only conversations whose consent is one of `states`;
@@ -30,13 +31,14 @@ impl Client {
     pub async fn sync_by_consent(&self, states: Option<&[State]>) -> Result<SyncReport, Error> {
         self.0.open()?;
         let mut report = SyncReport::default();
+        let inbox = self.0.read_inbox().await?;
         self.0.run_outboxes(&mut report).await?;
         let welcomes = self.0.take_welcomes().await?;
         let wanted = self.0.groups_by_consent(Filter::listing(states)).await?;
         self.0.sync_groups(&mut report, |group| wanted.contains(&group)).await?;
-        self.0.refresh(|row| wanted.contains(&row.id)).await?;
+        self.0.refresh(&report, |row| wanted.contains(&row.id)).await?;
         self.0.run_outboxes(&mut report).await?;
-        welcomes.map(|()| report)
+        inbox.and(welcomes).map(|()| report)
     }
 }
 

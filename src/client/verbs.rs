@@ -15,16 +15,11 @@ impl Client {
     /// Resolves once it is durable, online or not; adding the peer goes on in the background.
     ///
     /// # Errors
-    /// `dm.self`, `client.not_registered`, `store.*`.
+    /// `dm.self`, `client.not_registered`, `client.installation_revoked`, `store.*`.
     pub async fn create_dm(&self, peer: InboxId) -> Result<GroupId, Error> {
         self.0.open()?;
         let dm = create::dm_with(&self.0.me, peer)?;
-        if !self.is_registered() {
-            return Err(Error::new(
-                "client.not_registered",
-                "register this installation first: call register()",
-            ));
-        }
+        self.0.registered()?;
         let mut chance = [0; 48];
         self.0.platform.random(&mut chance);
         let group = self

@@ -1,42 +1,98 @@
 //! Taking in Welcomes: each is judged on its own, a held one never stops the others.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use crate::base::{GroupId, Nanos, Topic};
+use crate::base::{GroupId, Nanos, SequenceId, Topic};
 use crate::client::Inner;
 use crate::client::driver::Step;
+use crate::client::outbox::message_of;
 use crate::delivery::Incoming;
 use crate::engine::join;
+use crate::engine::key_packages::DAY_NS;
+use crate::engine::opening::{self, OpenedJoin, POINTER, Shared, UNKNOWN_KEY_PACKAGE, Unopened};
+use crate::engine::publish;
 use crate::engine::receive::{Outcomes, record_rejection};
+use crate::engine::state::GroupCtx;
 use crate::error::Error;
-use crate::members::States;
+use crate::members::{Reference, States};
 use crate::store::Table;
-use crate::store::rows::{EnvelopeRow, EnvelopeState, GroupState, PositionRow, Row};
+use crate::store::rows::{EnvelopeRow, EnvelopeState, GroupState, IntentRow, IntentState, PositionRow, Row};
 
 const PAGE: u32 = 100;
-const DAY_NS: i64 = 24 * 60 * 60 * 1_000_000_000;
+/// Why a Welcome waits when what it needs could not be fetched.
+const SERVICE: &str = "welcome.service";
+
+/// What became of one Welcome.
+enum Taken {
+    Joined(GroupId),
+    /// It is kept and tried again.
+    Waits,
+    /// There is nothing more to do about it.
+    Settled,
+}
+
+/// What one Welcome needs from the service before it can be judged.
+enum Missing {
+    Identity(BTreeSet<Reference>),
+    Pointee(Topic),
+    /// The group's own topic, to its end.
+    End(GroupId),
+}
+
+/// What a reading of the Welcome topic found.
+#[derive(Default)]
+struct Found {
+    joined: Vec<GroupId>,
+    waits: bool,
+}
+
+impl Found {
+    fn note(&mut self, taken: Taken) {
+        match taken {
+            Taken::Joined(group) => self.joined.push(group),
+            Taken::Waits => self.waits = true,
+            Taken::Settled => {}
+        }
+    }
+}
 
 impl Inner {
     /// Reads the Welcome topic to its end, after trying held Welcomes again. Joined groups are
-    /// read to their end too.
+    /// read to their end too, and a spent key package is replaced.
     pub(super) async fn sync_welcomes(self: &Rc<Self>) -> Result<(), Error> {
-        let mut joined = Vec::new();
-        let mut result = self.read_welcomes(&mut joined).await;
+        let waits = self.take_in_welcomes().await?;
+        if waits {
+            self.retry_welcomes();
+        }
+        Ok(())
+    }
+
+    /// The same, once; true when something is left to try again.
+    pub(super) async fn take_in_welcomes(self: &Rc<Self>) -> Result<bool, Error> {
+        let mut found = Found::default();
+        let mut result = self.read_welcomes(&mut found).await;
         // Whatever was joined is read, even if a later Welcome made trouble.
-        for group in joined {
+        for group in found.joined {
             self.listen(Topic::Group(group));
             let read = self.sync_group(group).await;
             result = result.and(read.map(|_| ()));
         }
-        result
+        // A key package that does not get through now keeps nothing else from going on.
+        let tended = self.tend_key_packages().await;
+        let unpublished = tended.as_ref().is_err_and(|error| error.code.starts_with("delivery."));
+        if !unpublished {
+            result = result.and(tended);
+        }
+        result.map(|()| found.waits || unpublished)
     }
 
-    async fn read_welcomes(self: &Rc<Self>, joined: &mut Vec<GroupId>) -> Result<(), Error> {
+    async fn read_welcomes(self: &Rc<Self>, found: &mut Found) -> Result<(), Error> {
         let topic = Topic::Welcome(self.me.installation.0);
         for kept in self.kept_envelopes(topic).await? {
             if let EnvelopeState::Held(..) = kept.state {
                 let row = kept.clone();
-                joined.extend(self.welcome(&incoming(row), Some(kept)).await?);
+                found.note(self.welcome(&incoming(row), Some(kept)).await?);
             }
         }
         loop {
@@ -44,7 +100,7 @@ impl Inner {
             let asked = [(topic, from.processed)];
             let answer = self.delivery.query(asked.to_vec(), PAGE).await?;
             for envelope in &answer {
-                joined.extend(self.welcome(envelope, None).await?);
+                found.note(self.welcome(envelope, None).await?);
             }
             if answer.len() < PAGE as usize {
                 return Ok(());
@@ -60,27 +116,34 @@ impl Inner {
         ))
     }
 
-    /// Judges one Welcome; the group when it was joined.
+    /// Judges one Welcome.
     async fn welcome(
         self: &Rc<Self>,
         envelope: &Incoming,
         kept: Option<EnvelopeRow>,
-    ) -> Result<Option<GroupId>, Error> {
-        let mut identity = States::default();
+    ) -> Result<Taken, Error> {
+        let (mut identity, mut shared, mut read) = (States::default(), Shared::default(), false);
         loop {
             let outcome = self
-                .step(async |step| self.welcome_step(step, envelope, kept.as_ref(), &identity).await)
+                .step(async |step| {
+                    self.welcome_step(step, envelope, kept.as_ref(), (&identity, &shared, read)).await
+                })
                 .await?;
-            match outcome {
-                Ok(group) => return Ok(group),
-                Err(needed) => match self.identity.resolve(&needed).await {
-                    Ok(states) => identity.extend(states),
-                    Err(error) => {
-                        // The log cannot be read now: this Welcome waits, later ones go on.
-                        self.hold(envelope, kept.as_ref(), &error).await?;
-                        return if error.code == "delivery.unavailable" { Err(error) } else { Ok(None) };
-                    }
-                },
+            let fetched = match outcome {
+                Ok(taken) => return Ok(taken),
+                Err(Missing::Identity(needed)) => {
+                    self.identity.resolve(&needed).await.map(|states| identity.extend(states))
+                }
+                Err(Missing::Pointee(topic)) => self.read_shared(topic, &mut shared).await,
+                Err(Missing::End(group)) => {
+                    read = true;
+                    self.sync_group(group).await.map(|_| ())
+                }
+            };
+            if let Err(error) = fetched {
+                // The service does not say now: this Welcome waits, later ones go on.
+                self.hold(envelope, kept.as_ref(), &error).await?;
+                return if error.code == "delivery.unavailable" { Err(error) } else { Ok(Taken::Waits) };
             }
         }
     }
@@ -90,66 +153,93 @@ impl Inner {
         step: &mut Step<'_>,
         envelope: &Incoming,
         kept: Option<&EnvelopeRow>,
-        identity: &States,
-    ) -> Result<Result<Option<GroupId>, std::collections::BTreeSet<crate::members::Reference>>, Error> {
+        (identity, shared, read): (&States, &Shared, bool),
+    ) -> Result<Result<Taken, Missing>, Error> {
         let scratch = step.globals().await?;
-        let outcome = match join::open(scratch, envelope) {
-            Err(outcome) => outcome,
-            Ok(opened) => self.join(step, opened, identity, envelope).await?,
+        let outcome = match opening::open(scratch, envelope, shared) {
+            Err(Unopened::Pointee(topic)) => return Ok(Err(Missing::Pointee(topic))),
+            Err(Unopened::Outcome(outcome)) => outcome,
+            Ok(opened) => match self.join(step, opened, (identity, read), envelope).await? {
+                Ok(outcome) => outcome,
+                Err(missing) => return Ok(Err(missing)),
+            },
         };
-        let joined = match outcome {
-            Outcomes::Applied => Some(()),
+        let taken = match outcome {
+            Outcomes::Applied => {
+                drop_kept(kept, step);
+                step.joined_group().map_or(Taken::Settled, Taken::Joined)
+            }
             Outcomes::Held(code, reason) => {
-                hold_or_expire(envelope, kept, &code, &reason, step);
-                None
+                if code == UNKNOWN_KEY_PACKAGE && kept.is_none() {
+                    self.own_key_packages().await?.doubted(&mut step.unit);
+                }
+                hold_or_expire(envelope, kept, (&code, &reason), step)
             }
             Outcomes::Rejected(code, reason) => {
                 record_rejection(envelope, &code, &reason, &mut step.unit);
-                None
+                Taken::Settled
             }
-            Outcomes::Needs(references) => return Ok(Err(references)),
+            Outcomes::Needs(references) => return Ok(Err(Missing::Identity(references))),
             Outcomes::Repeated | Outcomes::NeedsMessage(_) => {
                 drop_kept(kept, step);
-                None
+                Taken::Settled
             }
         };
-        if joined.is_some() {
-            drop_kept(kept, step);
-        }
         self.advance_welcomes(step, envelope).await?;
-        Ok(Ok(joined.and(step.joined_group())))
+        Ok(Ok(taken))
     }
 
     async fn join(
         &self,
         step: &mut Step<'_>,
-        opened: join::OpenedJoin,
-        identity: &States,
+        opened: OpenedJoin,
+        (identity, read): (&States, bool),
         envelope: &Incoming,
-    ) -> Result<Outcomes, Error> {
-        let existing = step.take_group(opened.group()).await?;
-        if let Some(ctx) = existing.as_ref().filter(|ctx| ctx.row.state == GroupState::Active) {
-            let outcome = Outcomes::Repeated;
-            debug_assert!(ctx.is_active());
-            if let Some(ctx) = existing {
-                step.keep_group(ctx);
-            }
+    ) -> Result<Result<Outcomes, Missing>, Error> {
+        let mut existing = step.take_group(opened.group()).await?;
+        if let Some(ctx) = existing.take_if(|ctx| ctx.row.state == GroupState::Active) {
+            let anchor = SequenceId(opened.facts.anchor);
+            let outcome = active(&ctx, anchor, read);
+            step.keep_group(ctx);
             return Ok(outcome);
         }
+        if let Some(ctx) = existing.as_mut() {
+            self.give_up_all(step, ctx).await?;
+        }
+        let left_behind = existing.as_ref().map(|ctx| (ctx.intents.clone(), ctx.attempts.clone()));
         let mut thread = step.take_thread(opened.thread()).await?;
         let entity = crate::consent::Entity::Conversation(opened.group());
         if let Some(record) = self.consent_of(entity).await? {
             thread.consents.insert(opened.group(), record);
         }
         let row = existing.as_ref().map(|ctx| (&ctx.row, ctx.revision));
+        let init_key = opened.init_key.clone();
         match join::settle(&self.me, opened, row, &mut thread, identity, envelope, &mut step.unit) {
-            Ok(ctx) => {
+            Ok(mut ctx) => {
+                if let Some((intents, attempts)) = left_behind {
+                    (ctx.intents, ctx.attempts) = (intents, attempts);
+                }
                 step.keep_group(ctx);
                 step.keep_thread(thread);
-                Ok(Outcomes::Applied)
+                self.own_key_packages().await?.joined(&init_key, &mut step.unit);
+                Ok(Ok(Outcomes::Applied))
             }
-            Err(outcome) => Ok(outcome),
+            Err(outcome) => Ok(Ok(outcome)),
         }
+    }
+
+    /// What was written before the own removal and never handed out is not sent after a return;
+    /// what was handed out is met in the topic.
+    async fn give_up_all(&self, step: &mut Step<'_>, ctx: &mut GroupCtx) -> Result<(), Error> {
+        let kept = |intent: &&IntentRow| intent.state == IntentState::ToPublish;
+        let numbers: Vec<u64> = ctx.intents.values().filter(kept).map(|intent| intent.number).collect();
+        for number in numbers {
+            for id in message_of(ctx, number) {
+                let row = self.message_rows(&[id]).await?.pop().flatten();
+                publish::give_up_message(ctx, number, row, "group.not_a_member", &mut step.unit);
+            }
+        }
+        Ok(())
     }
 
     async fn advance_welcomes(&self, step: &mut Step<'_>, envelope: &Incoming) -> Result<(), Error> {
@@ -169,31 +259,37 @@ impl Inner {
         error: &Error,
     ) -> Result<(), Error> {
         self.step(async |step| {
-            hold_or_expire(envelope, kept, "identity", &error.message, step);
+            hold_or_expire(envelope, kept, (SERVICE, &error.message), step);
             self.advance_welcomes(step, envelope).await
         })
         .await
     }
 }
 
-/// Keeps a Welcome that cannot be judged yet; one that waited for a key package we do not hold is
-/// given up after a day (JOIN-077).
+/// Keeps a Welcome that cannot be judged yet. One made for a key package we do not hold is given up
+/// after a day (JOIN-077), a pointer to what is not there after three (JOIN-079).
 fn hold_or_expire(
     envelope: &Incoming,
     kept: Option<&EnvelopeRow>,
-    code: &str,
-    reason: &str,
+    (code, reason): (&str, &str),
     step: &mut Step<'_>,
-) {
+) -> Taken {
     let since: Nanos = kept.map_or(step.unit.now, |row| row.received_ns);
     let waited = step.unit.now.0.saturating_sub(since.0);
-    if code == "welcome.unknown_key_package" && waited > DAY_NS {
+    let lasts = match code {
+        UNKNOWN_KEY_PACKAGE => DAY_NS,
+        POINTER => 3 * DAY_NS,
+        _ => i64::MAX,
+    };
+    if waited > lasts {
         record_rejection(envelope, code, reason, &mut step.unit);
-        return;
+        return Taken::Settled;
     }
     let state = EnvelopeState::Held(code.to_owned(), reason.to_owned());
+    // Time alone brings only these.
+    let taken = if [POINTER, SERVICE].contains(&code) { Taken::Waits } else { Taken::Settled };
     if kept.is_some_and(|row| row.state == state) {
-        return;
+        return taken;
     }
     step.unit.changes.put(&EnvelopeRow {
         topic: envelope.topic,
@@ -204,6 +300,20 @@ fn hold_or_expire(
         state,
         received_ns: since,
     });
+    taken
+}
+
+/// A Welcome to a group we are in. One whose commit lies ahead may follow a removal that was not
+/// read yet, so the topic is read to its end before it is taken for a repetition.
+fn active(ctx: &GroupCtx, anchor: SequenceId, read: bool) -> Result<Outcomes, Missing> {
+    if anchor <= ctx.position.processed {
+        return Ok(Outcomes::Repeated);
+    }
+    match &ctx.row.hold {
+        _ if !read => Err(Missing::End(ctx.row.id)),
+        Some(hold) => Ok(Outcomes::Held("welcome.group".into(), format!("the group waits: {}", hold.detail))),
+        None => Ok(Outcomes::Repeated),
+    }
 }
 
 fn drop_kept(kept: Option<&EnvelopeRow>, step: &mut Step<'_>) {

@@ -6,13 +6,12 @@
 //! that value; so a delta that does not fit the committed value is kept, judged by its mutation
 //! tags, and judged again in its commit.
 
-use crate::base::Gather as _;
 use std::collections::BTreeSet;
 
 use super::floor;
 use super::verdict::{Check, Verdict};
 use crate::base::InboxId;
-use crate::meta::component::{MIN_SUPPORTED_PROTOCOL_VERSION, Shape};
+use crate::meta::component::{GROUP_MEMBERSHIP, MIN_SUPPORTED_PROTOCOL_VERSION, Shape};
 use crate::meta::{
     Dictionary, Effect, Key, MapMutation, MetaError, Op, RegistryError, SetMutation, Write, decode_map_delta,
     decode_set_delta, next_dictionary,
@@ -31,7 +30,7 @@ pub(super) fn effects(
     after: &RawDictionary,
 ) -> Check<Vec<Effect>> {
     let updates: Vec<_> = updates(proposals).map(|(_, component, op)| (component, as_op(op))).collect();
-    let (expected, effects) = next_dictionary(before, &updates).map_err(|error| invalid(&error))?;
+    let (expected, effects) = next_dictionary(before, &updates).map_err(|error| refused_updates(&error))?;
     if expected != *after {
         let reason = "the dictionary after the commit is not what its proposals say";
         return Err(Verdict::rejected("META-064", reason));
@@ -78,17 +77,24 @@ pub(super) fn standalone(proposal: Proposed<'_>, committed_state: &RawDictionary
             for effect in &effects {
                 authority.judge_write(proposer, effect, &members).map_err(denied)?;
             }
-            let gone = |effect: &&Effect| {
-                effect.component == crate::meta::component::GROUP_MEMBERSHIP && effect.write == Write::Delete
-            };
-            let removed: BTreeSet<_> =
-                effects.iter().filter(gone).filter_map(|e| e.key.as_ref()?.inbox()).gather();
-            let staying = members.difference(&removed).copied().gather();
+            let mut staying = members.clone();
+            let gone =
+                |effect: &&Effect| effect.component == GROUP_MEMBERSHIP && effect.write == Write::Delete;
+            for effect in effects.iter().filter(gone) {
+                match &effect.key {
+                    Some(key) => staying.retain(|inbox| key.inbox() != Some(*inbox)),
+                    None => staying.clear(),
+                }
+            }
             authority.super_admins_stay(&members, &staying).map_err(denied)?;
+            authority.super_admins_remain(&effects).map_err(denied)?;
             floor_rises(&[proposal], committed_state)
         }
         kind => match leaf_change(kind) {
             Some(change) => authority.judge_leaf(proposer, change, &members, &members).map_err(denied),
+            None if matches!(kind, ProposalKind::Add { .. } | ProposalKind::Remove { .. }) => {
+                Err(Verdict::rejected("PERM-015", "an Add or Remove names no installation of an inbox"))
+            }
             None => Ok(()),
         },
     }
@@ -135,11 +141,11 @@ fn effects_alone(component: u16, op: &AppDataOp, committed: &RawDictionary) -> C
         Ok((_, effects)) => Ok(effects),
         Err(MetaError::RemoveAbsent(_)) => Ok(vec![effect(Write::Delete, None)]),
         Err(error @ MetaError::Delta { .. }) => {
-            let AppDataOp::Update(payload) = op else { return Err(invalid(&error)) };
-            let tagged = tags(component, payload, committed).ok_or_else(|| invalid(&error))?;
+            let AppDataOp::Update(payload) = op else { return Err(refused_updates(&error)) };
+            let tagged = tags(component, payload, committed).ok_or_else(|| refused_updates(&error))?;
             Ok(tagged.into_iter().map(|(write, key)| effect(write, key)).collect())
         }
-        Err(error) => Err(invalid(&error)),
+        Err(error) => Err(refused_updates(&error)),
     }
 }
 
@@ -194,7 +200,8 @@ fn denied(denial: Denial) -> Verdict {
     Verdict::rejected(id, denial)
 }
 
-fn invalid(error: &MetaError) -> Verdict {
+/// A list of component updates that makes no dictionary, whoever proposed it.
+pub fn refused_updates(error: &MetaError) -> Verdict {
     let id = match error {
         MetaError::Reserved(_) | MetaError::NotAComponent(_) => "META-003",
         MetaError::UpdateAndRemove(_) | MetaError::RemovedTwice(_) | MetaError::RemoveAbsent(_) => "GMOD-030",

@@ -9,20 +9,20 @@ use crate::base::Gather as _;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::{InboxId, InstallationId, SequenceId, Topic, sha256};
-use crate::commit::{self, Ground, Latest, PlanError, Verdict};
+use crate::commit::{self, Candidate, Ground, Latest, PlanError, Verdict};
 use crate::engine::operations::{self, Change};
 use crate::engine::state::{GroupCtx, Me, MlsState};
 use crate::engine::unit::Unit;
-use crate::engine::{receive, settle};
+use crate::engine::{receive, settle, welcomes};
 use crate::error::Error;
 use crate::members::{Reference, States};
 use crate::meta::component::GROUP_MEMBERSHIP;
-use crate::mls::facts::{AppDataOp, GroupFacts};
-use crate::mls::{self, CommitPlan, SealError, SealedCommit};
-use crate::store::rows::{
-    AttemptRow, GroupKind, IntentRow, IntentState, LeftOut, Operation, Outcome, OwedWelcome,
-};
+use crate::mls::facts::{AppDataOp, GroupFacts, ProposalFacts, ProposalKind};
+use crate::mls::{self, CommitPlan, ProposalId, SealError, SealedCommit};
+use crate::store::rows::{AttemptRow, GroupKind, IntentRow, IntentState, LeftOut, Operation, Outcome};
 use crate::wire::ClientEnvelope;
+
+pub use crate::commit::added;
 
 /// Greatest commit and Welcome, before they are wrapped.
 const MAX_BYTES: usize = 768 * 1024;
@@ -35,6 +35,8 @@ pub struct Package {
     pub bytes: Vec<u8>,
     /// The HPKE key its Welcome is wrapped to.
     pub init_key: Vec<u8>,
+    /// Its installation can read Welcome pointers.
+    pub pointers: bool,
 }
 
 /// What a commit is built from, fetched before.
@@ -44,6 +46,8 @@ pub struct Material {
     pub latest: BTreeMap<InboxId, SequenceId>,
     /// The states at those, and at the present entries.
     pub states: States,
+    /// The latest identity update of each inbox that others propose to add.
+    pub latest_of_kept: BTreeMap<InboxId, SequenceId>,
     /// Checked key packages.
     pub packages: BTreeMap<InstallationId, Package>,
 }
@@ -72,6 +76,13 @@ impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         Self::Never(error)
     }
+}
+
+/// Kept proposals of others that a commit takes along, and the group as they leave it.
+struct Taken {
+    ids: Vec<ProposalId>,
+    added: Vec<InstallationId>,
+    group: GroupFacts,
 }
 
 /// A commit built on the scratch and found good; none when nothing is left to do.
@@ -129,16 +140,22 @@ fn draft(
         change.add.iter().filter(|inbox| !material.latest.contains_key(inbox)).copied().collect();
     change.add.retain(|inbox| !unknown.contains(inbox));
     left_out.inboxes.extend(unknown);
+    let mut taken = take_along(mls, me, facts, material)?;
     let mut take = change.add.len();
     loop {
         let part: BTreeSet<InboxId> = change.add.iter().take(take).copied().gather();
         let savepoint = mls.scratch.savepoint();
-        let drafted = seal(mls, me, &part, &change, (facts, dm), material, left_out.clone());
+        let drafted = seal(mls, me, &part, &change, (&taken, dm), material, left_out.clone());
         let too_large = drafted.as_ref().is_ok_and(|draft| size(draft) > MAX_BYTES);
         if drafted.is_ok() && !too_large {
             return drafted;
         }
         rewind(mls, &savepoint, facts)?;
+        if matches!(&drafted, Err(Refusal::Never(_))) && !taken.ids.is_empty() {
+            // Together with what others proposed it cannot be; by itself it may.
+            taken = Taken { ids: Vec::new(), added: Vec::new(), group: facts.clone() };
+            continue;
+        }
         match (too_large, take) {
             (true, 2..) => take = take.div_ceil(2),
             (true, _) => {
@@ -164,16 +181,48 @@ fn rewind(mls: &mut MlsState, savepoint: &mls::Savepoint, facts: &GroupFacts) ->
     Ok(())
 }
 
-/// Plans, seals and judges one commit that adds `add` and does the rest of `change`.
+/// Selects what the commit takes along of what others proposed (GMOD-038).
+fn take_along(mls: &MlsState, me: &Me, facts: &GroupFacts, material: &Material) -> Result<Taken, Refusal> {
+    let kept = mls.group.kept_proposals();
+    let nothing = Taken { ids: Vec::new(), added: Vec::new(), group: facts.clone() };
+    let Some(own) = mls.group.own_leaf().filter(|_| !kept.is_empty()) else { return Ok(nothing) };
+    let candidates: Vec<Candidate> = kept
+        .iter()
+        .map(|(id, facts)| Candidate { current: is_current(mls, id, facts, material), facts: facts.clone() })
+        .collect();
+    let ground = Ground { position: SequenceId(u64::MAX), states: &material.states, client: &me.version };
+    let selected = commit::select(facts, &own, &candidates, &ground).map_err(Refusal::Needs)?;
+    let chosen: Vec<_> = selected.iter().filter_map(|at| kept.get(*at)).cloned().collect();
+    let (ids, proposals): (Vec<_>, Vec<_>) = chosen.into_iter().unzip();
+    let Some(group) = commit::virtually(facts, &proposals) else { return Ok(nothing) };
+    let added = commit::added(&proposals).map(|leaf| leaf.installation).collect();
+    Ok(Taken { ids, added, group })
+}
+
+/// An Add is current while its installation belongs to its inbox and offers that very key package.
+fn is_current(mls: &MlsState, id: &ProposalId, facts: &ProposalFacts, material: &Material) -> bool {
+    let ProposalKind::Add { leaf, .. } = &facts.kind else { return true };
+    let offered = material.packages.get(&leaf.installation).map(|package| &package.bytes);
+    let newest = leaf
+        .inbox
+        .and_then(|inbox| material.states.installations(inbox, *material.latest_of_kept.get(&inbox)?).ok());
+    newest.is_some_and(|keys| keys.contains(&leaf.installation))
+        && offered.is_some()
+        && offered == mls.group.kept_package(id).as_ref()
+}
+
+/// Plans, seals and judges one commit that adds `add` and does the rest of `change`, on top of what
+/// it takes along.
 fn seal(
     mls: &mut MlsState,
     me: &Me,
     add: &BTreeSet<InboxId>,
     change: &Change,
-    (facts, dm): (&GroupFacts, bool),
+    (taken, dm): (&Taken, bool),
     material: &Material,
     mut left_out: LeftOut,
 ) -> Result<Draft, Refusal> {
+    let facts = &taken.group;
     let usable = material.packages.keys().copied().gather();
     let wanted = Latest {
         add,
@@ -203,7 +252,9 @@ fn seal(
         writes.extend(gone.map_err(|error| Error::new("commit.rejected", error.to_string()))?);
     }
     writes.extend(change.writes.iter().cloned());
-    if packages.is_empty() && planned.removes.is_empty() && writes.is_empty() && !change.always {
+    let own_part = !packages.is_empty() || !planned.removes.is_empty() || !writes.is_empty();
+    // What is taken along may be the very change that is wanted.
+    if !own_part && !change.always && taken.ids.is_empty() {
         return Ok(Draft { sealed: None, added: Vec::new(), left_out });
     }
     let plan = CommitPlan {
@@ -211,12 +262,13 @@ fn seal(
         removes: planned.removes,
         dictionary_after: operations::after(&facts.dictionary, &writes)?,
         app_data: writes.into_iter().map(|(id, delta)| (id, AppDataOp::Update(delta))).collect(),
-        kept: Vec::new(),
+        kept: taken.ids.clone(),
         force_self_update: true,
     };
     let sealed = mls::commit(&mls.scratch, &mut mls.group, &me.keys, plan).map_err(unsealed)?;
     judge(mls, me, &material.states)?;
-    Ok(Draft { sealed: Some(sealed), added: packages.iter().map(|(id, _)| *id).collect(), left_out })
+    let added = packages.iter().map(|(id, _)| *id).chain(taken.added.iter().copied()).collect();
+    Ok(Draft { sealed: Some(sealed), added, left_out })
 }
 
 /// Judges the pending commit as its receivers will. Its position is not known yet, only that it
@@ -264,12 +316,8 @@ fn store(
         ClientEnvelope::GroupMessage { data: sealed.bytes, sender_hmac: Vec::new(), should_push: false };
     let payload = envelope.encode();
     let hash = sha256(&payload);
-    let init_key = |id: &InstallationId| material.packages.get(id).map(|package| package.init_key.clone());
-    intent.welcome = sealed.welcome.map(|welcome| OwedWelcome {
-        anchor: SequenceId::default(),
-        welcome,
-        recipients: added.iter().filter_map(|id| Some((*id, init_key(id)?))).collect(),
-    });
+    let packages: Vec<_> = added.iter().filter_map(|id| Some((*id, material.packages.get(id)?))).collect();
+    intent.welcome = sealed.welcome.map(|welcome| welcomes::owe(welcome, &packages));
     intent.state = IntentState::Published(hash);
     intent.builds += 1;
     let (group, number) = (ctx.row.id, intent.number);

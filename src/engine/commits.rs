@@ -3,18 +3,16 @@
 
 use crate::base::Gather as _;
 use crate::base::{Nanos, SequenceId};
-use crate::commit::kinds::{Place, unsupported};
 use crate::commit::{self, Ground, Verdict, transcript};
 use crate::engine::event::Event;
-use crate::engine::receive::{Known, Outcomes, from_verdict, reject};
+use crate::engine::receive::{Known, Outcomes, from_verdict, invalid, reject};
 use crate::engine::state::{GroupCtx, ThreadCtx};
 use crate::engine::unit::Unit;
 use crate::engine::{build, leave, settle, transcripts, views};
-use crate::error::Error;
-use crate::meta::{MetaError, Op, next_dictionary};
+use crate::meta::{Op, next_dictionary};
 use crate::mls::facts::{AppDataOp, CommitFacts, ProposalFacts, SenderFacts};
-use crate::mls::{self, OpenError, OpenedCommit, PendingProposal};
-use crate::store::rows::{AttemptRow, GroupState, Operation};
+use crate::mls::{self, OpenedCommit, PendingProposal};
+use crate::store::rows::{AttemptRow, GroupState, IntentRow, IntentState, Operation};
 
 /// A commit of ours, read back.
 pub fn own(
@@ -64,12 +62,11 @@ pub fn foreign(
     let Some(state) = ctx.mls.as_mut() else { return reject("group.not_a_member", "no longer a member") };
     let after = match next_dictionary(&state.group.facts().dictionary, &operations(opened.app_data())) {
         Ok((after, _)) => after,
-        Err(error) => return reject(requirement(&error), &error.to_string()),
+        Err(error) => return from_verdict(commit::refused_updates(&error)),
     };
     let staged = match mls::stage(&state.scratch, &state.group, opened, &after) {
         Ok(staged) => staged,
-        Err(OpenError::Unsupported(kind)) => return from_verdict(unsupported(kind, Place::Commit)),
-        Err(error) => return reject("RFC9420-12.4.2", &error.to_string()),
+        Err(error) => return invalid(error),
     };
     let facts = staged.facts().clone();
     match examine(&facts, known, at) {
@@ -83,14 +80,17 @@ pub fn foreign(
     Outcomes::Applied
 }
 
-/// The checks every commit passes before it is merged, whoever built it.
+/// The checks every commit passes before it is merged, whoever built it. Identity state is asked
+/// for only by a commit that passes whatever can be decided without it.
 fn examine(facts: &CommitFacts, known: &Known<'_>, at: (SequenceId, Nanos)) -> Outcomes {
-    let missing = known.identity.missing(&commit::needed(facts));
-    if !missing.is_empty() {
-        return Outcomes::Needs(missing);
-    }
     let ground = Ground { position: at.0, states: known.identity, client: &known.me.version };
-    from_verdict(commit::judge(facts, &ground))
+    match commit::judge(facts, &ground) {
+        waits @ Verdict::Held { code: Verdict::IDENTITY, .. } => {
+            let missing = known.identity.missing(&commit::needed(facts));
+            if missing.is_empty() { from_verdict(waits) } else { Outcomes::Needs(missing) }
+        }
+        verdict => from_verdict(verdict),
+    }
 }
 
 /// What follows from a merged commit: of another installation, or the own one of an attempt.
@@ -122,7 +122,9 @@ fn applied(
     if let Some(attempt) = attempt {
         settle::committed(ctx, attempt, at.0, unit);
     }
-    if !facts.leaves_after.iter().any(|leaf| leaf.installation == known.me.installation) {
+    // Asked of MLS: a commit that removes our leaf may add another one for this installation, which
+    // we enter by its Welcome (GMOD-015).
+    if ctx.mls.as_ref().is_some_and(|state| !state.group.is_active()) {
         removed(ctx, unit);
     }
     settle::rebuild_stale(ctx, unit);
@@ -134,13 +136,12 @@ fn applied(
 fn removed(ctx: &mut GroupCtx, unit: &mut Unit) {
     ctx.row_mut().state = GroupState::Inactive;
     ctx.drop_mls(unit);
-    let ended: Vec<u64> = ctx
-        .intents
-        .values()
-        .filter(|intent| !matches!(intent.operation, Operation::Send { .. }))
-        .map(|intent| intent.number)
-        .collect();
-    let why = || Error::new("group.not_a_member", "this installation was removed from the group meanwhile");
+    // Welcomes owed for a commit that was applied still go out (GMOD-018).
+    let cut_off = |intent: &&IntentRow| {
+        !matches!(intent.operation, Operation::Send { .. }) && intent.state != IntentState::Committed
+    };
+    let ended: Vec<u64> = ctx.intents.values().filter(cut_off).map(|intent| intent.number).collect();
+    let why = settle::removed_meanwhile;
     ended.into_iter().for_each(|number| ctx.finish_intent(number, Err(why()), unit));
 }
 
@@ -150,16 +151,6 @@ fn operations(updates: &[(u16, AppDataOp)]) -> Vec<(u16, Op)> {
         AppDataOp::Remove => Op::Remove,
     };
     updates.iter().map(|(component, update)| (*component, op(update))).collect()
-}
-
-fn requirement(error: &MetaError) -> &'static str {
-    match error {
-        MetaError::UpdateAndRemove(_) | MetaError::RemovedTwice(_) | MetaError::RemoveAbsent(_) => "GMOD-030",
-        MetaError::Reserved(_) => "META-003",
-        MetaError::Immutable(_) => "META-004",
-        MetaError::Registry(_) | MetaError::RegistryRemoved => "META-015",
-        _ => "META-010",
-    }
 }
 
 /// A standalone proposal: kept only after the checks of GMOD-019.

@@ -1,15 +1,16 @@
-//! A Welcome: inspected whole before anything is written
+//! A Welcome that was opened: judged whole before anything is written
 //! (JOIN, DMS-003, DMS-008, DMS-010, DMS-015, CONS-022 to CONS-025).
 
 use std::collections::BTreeSet;
 
-use crate::base::{DmId, GroupId, Nanos, SequenceId, ThreadId};
+use crate::base::{Nanos, SequenceId, ThreadId};
 use crate::commit::transcript;
 use crate::consent::{Entity, Join, start};
 use crate::delivery::Incoming;
 use crate::dm::{AdmissionError, Admitted, admit as admit_kind, check_activation};
 use crate::engine::consent::groups_of;
 use crate::engine::event::Event;
+use crate::engine::opening::OpenedJoin;
 use crate::engine::receive::{Outcomes, above, paused};
 use crate::engine::state::{GroupCtx, Me, MlsState, ThreadCtx};
 use crate::engine::unit::Unit;
@@ -17,63 +18,7 @@ use crate::engine::{threads, transcripts, views};
 use crate::members::{self, JoinError, Members, Reference, States, references};
 use crate::meta::{ConversationType, Dictionary};
 use crate::mls::facts::JoinFacts;
-use crate::mls::{self, PendingJoin, Scratch, SealedWelcome, WelcomeError};
 use crate::store::rows::{GroupKind, GroupRow, GroupState, SettingsView};
-use crate::wire::{ClientEnvelope, WelcomeInput};
-
-/// A Welcome opened on a scratch, not joined.
-pub struct OpenedJoin {
-    /// The scratch it was opened on.
-    pub scratch: Scratch,
-    /// The pending join.
-    pub pending: PendingJoin,
-    /// What it describes.
-    pub facts: JoinFacts,
-}
-
-impl OpenedJoin {
-    /// The group.
-    pub fn group(&self) -> GroupId {
-        self.facts.group.group_id
-    }
-
-    /// The thread it belongs to: its dm id when it is a DM with a readable pair.
-    pub fn thread(&self) -> ThreadId {
-        let dictionary = Dictionary::new(&self.facts.group.dictionary);
-        let pair = dictionary.dm_pair().ok().flatten();
-        let dm = pair.and_then(|[a, b]| DmId::of(a, b));
-        dm.map_or(ThreadId::Group(self.group()), ThreadId::Dm)
-    }
-}
-
-/// Opens an envelope of the Welcome topic with the key packages of `globals`.
-pub fn open(scratch: Scratch, envelope: &Incoming) -> Result<OpenedJoin, Outcomes> {
-    let reject = |reason: &str| Outcomes::Rejected("JOIN".into(), reason.to_owned());
-    let input = match ClientEnvelope::decode(&envelope.payload) {
-        Ok(ClientEnvelope::Welcome(input)) => input,
-        Ok(_) => return Err(reject("not a Welcome")),
-        Err(error) => return Err(reject(&error.to_string())),
-    };
-    let WelcomeInput::V1 { data, metadata, hpke_public_key, .. } = input else {
-        return Err(Outcomes::Held(
-            "welcome.pointer".into(),
-            "Welcome pointers are not supported yet".into(),
-        ));
-    };
-    let opened = mls::unwrap_welcome(&scratch, &SealedWelcome { data, metadata }, &hpke_public_key)
-        .and_then(|(welcome, cursor)| mls::inspect(&scratch, &welcome, cursor));
-    match opened {
-        Ok(pending) => {
-            let facts = pending.facts().clone();
-            Ok(OpenedJoin { scratch, pending, facts })
-        }
-        Err(WelcomeError::NoKey) => Err(Outcomes::Held(
-            "welcome.unknown_key_package".into(),
-            "made for a key package this device does not hold".into(),
-        )),
-        Err(error) => Err(reject(&error.to_string())),
-    }
-}
 
 /// The identity states the Welcome's membership names.
 pub fn needed(facts: &JoinFacts) -> BTreeSet<Reference> {
@@ -98,7 +43,7 @@ pub fn settle(
     }
     let kind = admit(me, &opened.facts, existing, identity, envelope)?;
     let reject = |reason: String| Outcomes::Rejected("JOIN-060".into(), reason);
-    let OpenedJoin { scratch, pending, facts } = opened;
+    let OpenedJoin { scratch, pending, facts, .. } = opened;
     let (anchor, adder) = (SequenceId(facts.anchor), facts.adder.clone());
     let adder_inbox = adder.inbox.ok_or_else(|| reject("the adder's credential names no inbox".into()))?;
     let dictionary = Dictionary::new(&facts.group.dictionary);

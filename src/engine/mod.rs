@@ -7,7 +7,8 @@
 //! Choices made here where the texts are silent:
 //! - An envelope that has to wait is not copied into the database: its position stays, and it is
 //!   read from the delivery service again. Held Welcomes are copied, because later ones go on.
-//! - A message OpenMLS reports as already read (`SecretReuse`) is a repetition, not a rejection.
+//! - An envelope whose secret was used before is rejected (PROC-011) and recorded; the same message
+//!   of the same sender met again under another secret is a repetition and leaves no trace.
 
 pub mod application;
 pub mod build;
@@ -17,8 +18,10 @@ pub mod create;
 pub mod event;
 pub mod history;
 pub mod join;
+pub mod key_packages;
 pub mod leave;
 pub mod list;
+pub mod opening;
 pub mod operations;
 pub mod publish;
 pub mod receive;
@@ -30,6 +33,7 @@ pub mod threads;
 pub mod transcripts;
 pub mod unit;
 pub mod views;
+pub mod welcomes;
 
 /// The protocol version of this client, compared with a group's floor (GMOD-025).
 pub const PROTOCOL_VERSION: &str = "1.11.0";

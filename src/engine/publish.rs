@@ -10,7 +10,7 @@
 //! | message not encrypted, proposals kept | want a commit that ends them |
 //! | message of a group that has ended | mark it as failed |
 
-use crate::base::{MessageId, Topic};
+use crate::base::MessageId;
 use crate::delivery::{Outgoing, Receipt};
 use crate::engine::event::Event;
 use crate::engine::state::GroupCtx;
@@ -21,12 +21,11 @@ use crate::mls::{self};
 use crate::store::rows::{
     AttemptRow, GroupState, IntentRow, IntentState, MessageRow, MessageStatus, Operation, Outcome,
 };
-use crate::wire::{ClientEnvelope, WelcomeAlgorithm, WelcomeInput};
 
 /// Messages that leave in one request.
 const BATCH: usize = 50;
 /// Bytes that leave in one request.
-const BATCH_BYTES: usize = 768 * 1024;
+pub const BATCH_BYTES: usize = 768 * 1024;
 /// Own echoes older than this many epochs cannot be read any more by all members.
 const OWN_WINDOW: u64 = 2;
 
@@ -54,14 +53,14 @@ pub fn next(ctx: &GroupCtx) -> Work {
     if let GroupState::Failed(code) = &ctx.row.state {
         return give_up(ctx, code);
     }
+    if let Some(owed) = ctx.intents.values().find(|intent| intent.state == IntentState::Committed) {
+        return Work::Welcomes(owed.number);
+    }
     if ctx.row.state == GroupState::Inactive {
         return give_up(ctx, "group.not_a_member");
     }
     if ctx.mls.is_none() {
         return Work::Nothing;
-    }
-    if let Some(owed) = ctx.intents.values().find(|intent| intent.state == IntentState::Committed) {
-        return Work::Welcomes(owed.number);
     }
     // A paused group publishes nothing but Welcomes it owes (GMOD-025).
     if ctx.row.hold.is_some() {
@@ -216,24 +215,4 @@ pub fn fail_message(mut row: MessageRow, code: &str, unit: &mut Unit) {
     let (id, group, thread, status) = (row.id, row.group, row.thread, row.status.clone());
     unit.changes.put(&row);
     unit.events.push(Event::MessageStatus { id, group, thread, status });
-}
-
-/// The Welcomes an applied commit owes, one for each added installation (GMOD-018).
-pub fn welcomes(intent: &IntentRow) -> Result<Vec<Outgoing>, Error> {
-    let Some(owed) = &intent.welcome else { return Ok(Vec::new()) };
-    owed.recipients
-        .iter()
-        .map(|(installation, init_key)| {
-            let sealed = mls::wrap_welcome(&owed.welcome, owed.anchor.0, init_key).map_err(Error::bug)?;
-            let input = WelcomeInput::V1 {
-                installation_key: installation.0,
-                data: sealed.data,
-                hpke_public_key: init_key.clone(),
-                algorithm: WelcomeAlgorithm::Curve25519,
-                metadata: sealed.metadata,
-            };
-            let payload = ClientEnvelope::Welcome(input).encode();
-            Ok(Outgoing { topic: Topic::Welcome(installation.0), payload, identifiers: Vec::new() })
-        })
-        .collect()
 }

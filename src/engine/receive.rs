@@ -1,8 +1,8 @@
 //! One envelope of a group's topic, in order: applied, rejected for good, held, or waiting for an
 //! identity look-up (PROC-011, PROC-012, GMOD-016, GMOD-021).
 //!
-//! The order of judgement: an own envelope is known by its hash before MLS sees it; a floor above
-//! us pauses; a PublicMessage is refused; then MLS opens the message, and what it opened is judged.
+//! The order of judgement: a floor above us pauses; an own envelope is known by its hash before MLS
+//! sees it; a PublicMessage is refused; then MLS opens the message, and what it opened is judged.
 //! A step that does not apply goes back to the savepoint before it; when the message was authentic
 //! the ratchet step alone is kept.
 
@@ -13,6 +13,7 @@ use crate::base::{MessageId, SequenceId};
 use crate::commit::Verdict;
 use crate::commit::kinds::{Place, unsupported};
 use crate::delivery::Incoming;
+use crate::engine::event::Event;
 use crate::engine::state::{GroupCtx, Me, ThreadCtx};
 use crate::engine::unit::Unit;
 use crate::engine::{application, commits, settle};
@@ -20,6 +21,11 @@ use crate::members::{Reference, States};
 use crate::mls::{self, FrameKind, OpenError, Opened};
 use crate::store::rows::{EnvelopeRow, EnvelopeState, GroupState, Hold, MessageRow, Operation};
 use crate::wire::ClientEnvelope;
+
+/// The code of a hold for identity state that the service does not show.
+pub const IDENTITY: &str = Verdict::IDENTITY;
+/// The code of a pause.
+const FLOOR: &str = "floor";
 
 /// What became of an envelope.
 #[derive(Debug, PartialEq, Eq)]
@@ -60,26 +66,31 @@ pub fn receive(
 ) -> Outcomes {
     let outcome = judge(ctx, thread, known, envelope, unit);
     match &outcome {
-        Outcomes::Applied | Outcomes::Repeated => release(ctx, envelope.sequence_id),
+        Outcomes::Applied | Outcomes::Repeated => release(ctx, envelope.sequence_id, unit),
         Outcomes::Rejected(code, reason) => {
             record_rejection(envelope, code, reason, unit);
-            release(ctx, envelope.sequence_id);
+            release(ctx, envelope.sequence_id, unit);
         }
-        Outcomes::Held(code, detail) => {
-            let hold = Hold { code: code.clone(), detail: detail.clone(), sequence_id: envelope.sequence_id };
-            if ctx.row.hold.as_ref() != Some(&hold) {
-                ctx.row_mut().hold = Some(hold);
-            }
-        }
+        Outcomes::Held(code, detail) => hold(ctx, code, detail, envelope.sequence_id, unit),
         Outcomes::Needs(_) | Outcomes::NeedsMessage(_) => {}
     }
     outcome
 }
 
-fn release(ctx: &mut GroupCtx, at: SequenceId) {
+/// The group waits at an envelope; whoever looks at the conversation is told why (PROC-012).
+pub fn hold(ctx: &mut GroupCtx, code: &str, detail: &str, at: SequenceId, unit: &mut Unit) {
+    let hold = Hold { code: code.to_owned(), detail: detail.to_owned(), sequence_id: at };
+    if ctx.row.hold.as_ref() != Some(&hold) {
+        ctx.row_mut().hold = Some(hold);
+        unit.events.push(Event::GroupChanged { group: ctx.row.id, thread: ctx.row.thread() });
+    }
+}
+
+fn release(ctx: &mut GroupCtx, at: SequenceId, unit: &mut Unit) {
     ctx.advance(at);
     if ctx.row.hold.is_some() {
         ctx.row_mut().hold = None;
+        unit.events.push(Event::GroupChanged { group: ctx.row.id, thread: ctx.row.thread() });
     }
 }
 
@@ -106,6 +117,10 @@ fn judge(
     if ctx.row.state != GroupState::Active || ctx.mls.is_none() {
         return reject("group.not_a_member", "received after the own removal");
     }
+    // Before anything is read of it: what this version takes for noise, a newer one may know.
+    if let Some(floor) = above(&ctx.row.settings.floor, &known.me.version) {
+        return paused(&floor);
+    }
     let data = match ClientEnvelope::decode(&envelope.payload) {
         Ok(ClientEnvelope::GroupMessage { data, .. }) => data,
         Ok(_) => return reject("PROC-011", "not a group message"),
@@ -117,9 +132,6 @@ fn judge(
     };
     if frame.group_id != ctx.row.id {
         return reject("PROC-011", "names another group");
-    }
-    if let Some(floor) = above(&ctx.row.settings.floor, &known.me.version) {
-        return paused(&floor);
     }
     if let Some(attempt) = ctx.attempts.get(&envelope.hash).cloned() {
         return own(ctx, thread, known, &attempt, envelope, unit);
@@ -211,13 +223,19 @@ fn refused(
             }
             reject("PROC-011", "in our name, without an attempt of this database")
         }
-        OpenError::SecretReuse => Outcomes::Repeated,
-        OpenError::Unsupported(kind) => from_verdict(unsupported(kind, Place::Commit)),
-        OpenError::BoundedLifetime => reject("lifetime", "an added key package expires"),
-        OpenError::Scratch(error) => Outcomes::Held("storage".into(), error.to_string()),
         OpenError::WrongEpoch { .. } if epoch < ctx.row.epoch && !application => {
             reject("PROC-011", "a handshake message of a past epoch")
         }
+        other => invalid(other),
+    }
+}
+
+/// What follows from MLS refusing to open or to stage: it waits only where nothing is decided yet.
+pub(super) fn invalid(error: OpenError) -> Outcomes {
+    match error {
+        OpenError::Unsupported(kind) => from_verdict(unsupported(kind, Place::Commit)),
+        OpenError::BoundedLifetime => reject("lifetime", "an added key package expires"),
+        OpenError::Scratch(error) => Outcomes::Held("storage".into(), error.to_string()),
         OpenError::Bug(what) => Outcomes::Held("bug".into(), what),
         other => reject("PROC-011", &other.to_string()),
     }
@@ -250,13 +268,29 @@ pub(super) fn from_verdict(verdict: Verdict) -> Outcomes {
     }
 }
 
+/// A group as loaded pauses while its committed floor is above `client`, though nothing new was met
+/// in its topic: an older build of the app opened it. A newer one lifts that pause (GMOD-025).
+pub fn pause_as_loaded(ctx: &mut GroupCtx, client: &Version) {
+    let floor = above(&ctx.row.settings.floor, client);
+    let at = ctx.position.processed;
+    match (floor, &ctx.row.hold) {
+        (Some(floor), None) => {
+            let (code, detail) = (FLOOR.to_owned(), paused_sentence(&floor));
+            ctx.row.hold = Some(Hold { code, detail, sequence_id: at });
+        }
+        // Behind the position nothing waits: it was no envelope that paused it.
+        (None, Some(hold)) if hold.code == FLOOR && hold.sequence_id <= at => ctx.row.hold = None,
+        _ => {}
+    }
+}
+
 /// The floor, when it is above `client`; a malformed one never pauses (GMOD-025, GMOD-027).
 pub(super) fn above(floor: &str, client: &Version) -> Option<String> {
     floor.parse::<Version>().ok().filter(|version| version > client).map(|version| version.to_string())
 }
 
 pub(super) fn paused(floor: &str) -> Outcomes {
-    Outcomes::Held("floor".into(), paused_sentence(floor))
+    Outcomes::Held(FLOOR.to_owned(), paused_sentence(floor))
 }
 
 pub(super) fn paused_sentence(floor: &str) -> String {

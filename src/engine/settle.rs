@@ -111,6 +111,9 @@ pub fn completed(ctx: &mut GroupCtx, number: u64, unit: &mut Unit) {
     if operations::remaining(&ctx.row, &intent.operation, &intent.left_out).is_empty() {
         return ctx.finish_intent(number, Ok(()), unit);
     }
+    if !ctx.is_active() {
+        return ctx.finish_intent(number, Err(removed_meanwhile()), unit);
+    }
     intent.state = IntentState::ToPublish;
     (intent.welcome, intent.builds) = (None, 0);
     ctx.put_intent(intent, unit);
@@ -138,6 +141,11 @@ pub fn rebuild_stale(ctx: &mut GroupCtx, unit: &mut Unit) {
         }
     }
     forget_old_attempts(ctx, unit);
+}
+
+/// What an operation ends with that own removal has cut off.
+pub fn removed_meanwhile() -> Error {
+    Error::new("group.not_a_member", "this installation was removed from the group meanwhile")
 }
 
 fn forget_old_attempts(ctx: &mut GroupCtx, unit: &mut Unit) {

@@ -1,7 +1,7 @@
 //! What can be wrong with an update, with what we can verify, and with what a caller asked for.
 
 use super::Identifier;
-use crate::base::SequenceId;
+use crate::base::{InboxId, SequenceId};
 
 /// A kind of signature this version reads and cannot verify.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,8 +108,12 @@ pub enum IdentityError {
     #[error("nothing to revoke: not a member of the inbox")]
     NothingToRevoke,
     /// The inbox has as many installations as it may have.
-    #[error("the inbox already has {} installations; revoke one of them first", super::MAX_INSTALLATIONS)]
-    TooManyInstallations,
+    #[error(
+        "the inbox {0} already has {max} installations, the most it may have; revoke one first, with \
+         Client.revokeInstallations(signer, inboxId, installationIds), which needs no client",
+        max = super::MAX_INSTALLATIONS
+    )]
+    TooManyInstallations(InboxId),
     /// A bug of ours.
     #[error("internal error in identity ({0}); please report it")]
     Bug(&'static str),

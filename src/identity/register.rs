@@ -56,7 +56,7 @@ impl Request {
             return Err(IdentityError::AlreadyRegistered);
         }
         if state.installations().len() >= MAX_INSTALLATIONS {
-            return Err(IdentityError::TooManyInstallations);
+            return Err(IdentityError::TooManyInstallations(state.inbox));
         }
         Ok(Self::changing(state, vec![Change::Add(installation.into())], by, at))
     }
@@ -96,13 +96,13 @@ impl Request {
     }
 
     /// Finishes the update with the wallet's answer. `seed` is the Ed25519 seed of the own
-    /// installation key; it signs where the installation is added.
+    /// installation key; it signs where the installation is added, and only there it is needed.
     ///
     /// # Errors
     /// [`IdentityError::NotAWalletSignature`]; [`IdentityError::WrongAccount`] when another
     /// account signed; [`IdentityError::Refused`] when the update would be refused, for one because
     /// `seed` is not that of the installation.
-    pub fn sign(&self, wallet: &[u8], seed: &[u8; 32]) -> Result<IdentityUpdate, IdentityError> {
+    pub fn sign(&self, wallet: &[u8], seed: Option<&[u8; 32]>) -> Result<IdentityUpdate, IdentityError> {
         let text = self.text();
         let wallet = Signature::from_wallet(wallet)?;
         let signed_by_other = || IdentityError::WrongAccount(self.signer.clone());
@@ -131,11 +131,17 @@ impl Request {
     }
 }
 
-fn signed(change: &Change, wallet: &Signature, seed: &[u8; 32], text: &str) -> Result<Action, IdentityError> {
+fn signed(
+    change: &Change,
+    wallet: &Signature,
+    seed: Option<&[u8; 32]>,
+    text: &str,
+) -> Result<Action, IdentityError> {
     let signature = wallet.clone();
     match change.clone() {
         Change::CreateInbox { identifier, nonce } => Ok(Action::CreateInbox { identifier, nonce, signature }),
         Change::Add(MemberId::Installation(installation)) => {
+            let seed = seed.ok_or(IdentityError::Bug("no key for an installation to add"))?;
             let own = sign_installation(seed, SigningContext::IdentityUpdate, text)?;
             let new = Signature::Installation { installation, signature: own };
             Ok(Action::Add { member: installation.into(), existing: signature, new })

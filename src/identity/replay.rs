@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use super::{AssociationState, IdentityError, IdentityUpdate, Refusal, SignatureKind, apply};
+use super::{AssociationState, IdentityError, IdentityUpdate, MemberId, Refusal, SignatureKind, apply};
 use crate::base::{InboxId, SequenceId};
 
 /// What replay made of one update.
@@ -114,6 +114,14 @@ impl Log {
     /// As [`Self::state_at`].
     pub fn latest(&self) -> Result<Option<&AssociationState>, IdentityError> {
         self.steps.last().map_or(Ok(None), Step::state)
+    }
+
+    /// Whether a member of an earlier state is none of the newest: it was revoked, and not added
+    /// again. False while the newest state is not known.
+    pub fn has_lost(&self, member: &MemberId) -> bool {
+        let has = |state: &AssociationState| state.members.contains_key(member);
+        let Ok(Some(newest)) = self.latest() else { return false };
+        !has(newest) && self.steps.iter().any(|step| step.state().is_ok_and(|state| state.is_some_and(has)))
     }
 
     fn step(

@@ -55,8 +55,11 @@ pub enum KeyPackageError {
 pub struct MadeKeyPackage {
     /// What is published: a TLS KeyPackage.
     pub bytes: Vec<u8>,
-    /// The id of the global row with its private keys, for [`retire`].
+    /// The id of the global row with its private keys. Without that row, Welcomes made with the
+    /// key package can no longer be opened.
     pub id: Vec<u8>,
+    /// The HPKE key Welcomes are wrapped to.
+    pub init_key: Vec<u8>,
 }
 
 /// What a member needs to know before adding an installation.
@@ -102,6 +105,7 @@ pub fn make(
     Ok(MadeKeyPackage {
         bytes: package.tls_serialize_detached().map_err(|e| bug(e.to_string()))?,
         id: storage::row_id(storage::KEY_PACKAGE, &reference)?,
+        init_key: package.hpke_init_key().as_slice().to_vec(),
     })
 }
 
@@ -127,11 +131,6 @@ pub fn check(scratch: &Scratch, bytes: &[u8], now: Nanos) -> Result<KeyPackageFa
         expires,
         pointers: accepts_pointers(&package),
     })
-}
-
-/// Destroys a key package's private keys. Welcomes made with it can no longer be opened.
-pub fn retire(scratch: &Scratch, id: &[u8]) {
-    scratch.remove_global(id);
 }
 
 /// Decodes and verifies a key package.

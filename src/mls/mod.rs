@@ -8,7 +8,7 @@
 //! | verb | function | writes to the scratch |
 //! |---|---|---|
 //! | create | [`create`] | the whole group |
-//! | invite | [`make_key_package`], [`check_key_package`], [`retire_key_package`] | one global row |
+//! | invite | [`make_key_package`], [`check_key_package`] | one global row |
 //! | join | [`unwrap_welcome`], [`inspect`], [`PendingJoin::join`] | nothing before `join` |
 //! | send | [`message`], [`commit`] | ratchet; ratchet and pending commit |
 //! | receive | [`peek`], [`open`], [`stage`], [`merge`], [`keep_proposal`] | see below |
@@ -59,7 +59,6 @@ pub use create::{CreateError, create};
 pub use group::{Group, ProposalId};
 pub use key_package::{
     KeyPackageError, KeyPackageFacts, MadeKeyPackage, check as check_key_package, make as make_key_package,
-    retire as retire_key_package,
 };
 pub use keys::InstallationKeys;
 pub use open::{Frame, FrameKind, Opened, OpenedCommit, PendingProposal, keep_proposal, open, peek};

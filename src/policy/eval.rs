@@ -153,7 +153,8 @@ impl Authority {
     }
 
     /// PERM-004: no proposal makes a super-admin list that is not empty empty. `effects` are those
-    /// of one list of updates, in order.
+    /// of one list of updates, in order. A delete without an old value is one whose value is not
+    /// known yet, of a proposal on its own; it is not counted.
     pub fn super_admins_remain(&self, effects: &[Effect]) -> Result<(), Denial> {
         let mut count = self.roles.super_admins.len();
         for proposal in effects.chunk_by(|a, b| a.proposal == b.proposal) {
@@ -161,6 +162,7 @@ impl Authority {
             for effect in proposal.iter().filter(|effect| effect.component == SUPER_ADMIN_LIST) {
                 count = match (effect.write, &effect.key) {
                     (Write::Insert, _) => count + 1,
+                    (Write::Delete, _) if effect.old.is_none() => count,
                     (Write::Delete, Some(_)) => count.saturating_sub(1),
                     (Write::Delete, None) => 0,
                     (Write::Update | Write::Touch, _) => count,

@@ -8,8 +8,9 @@ use dovetail::base::{GroupId, InboxId, SequenceId, Topic, sha256};
 use dovetail::delivery::{
     Delivery, DeliveryError, Incoming, MemoryDelivery, Outgoing, Receipt, Subscription, Wake,
 };
-use dovetail::store::rows::{AttemptRow, IntentRow, IntentState, Row};
+use dovetail::store::rows::{AttemptRow, IntentRow, IntentState, OfferRow, Row};
 use dovetail::store::{Changes, MemoryStore, Read, Record, Store, StoreError, Table};
+use dovetail::wire::{ClientEnvelope, WelcomeAlgorithm, WelcomeInput, WelcomePointerV1};
 use futures::FutureExt;
 use futures::future::LocalBoxFuture;
 
@@ -42,6 +43,9 @@ pub struct Handed {
 /// Changes what a query answers, for lies about single topics.
 pub type Twist = Rc<dyn Fn(&[(Topic, SequenceId)], Vec<Incoming>) -> Result<Vec<Incoming>, DeliveryError>>;
 
+/// Chooses what the service refuses.
+pub type Refuse = Rc<dyn Fn(&Outgoing) -> bool>;
+
 /// One life of a page.
 #[derive(Default)]
 pub struct Gate {
@@ -53,6 +57,8 @@ pub struct Gate {
     pub handed: Rc<RefCell<Vec<Handed>>>,
     /// Changes answers of queries.
     pub twist: RefCell<Option<Twist>>,
+    /// A batch with one of these is refused for good.
+    pub refuse: RefCell<Option<Refuse>>,
 }
 
 enum Fate {
@@ -201,6 +207,19 @@ impl GatedDelivery {
                             && row.welcome.as_ref().is_some_and(|owed| owed.anchor > SequenceId(0))
                     };
                     assert!(intents.iter().any(owed), "a Welcome left before its commit was read back");
+                    let known = |row: &IntentRow| {
+                        let pointer = row.welcome.as_ref().and_then(|owed| owed.pointer.as_deref());
+                        let pointer =
+                            pointer.map(|bytes| WelcomePointerV1::decode(bytes).expect("a pointer"));
+                        pointer.is_some_and(|pointer| Topic::Welcome(pointer.destination) == *topic)
+                    };
+                    let shared = payload_is_shared(payload);
+                    assert!(!shared || intents.iter().any(known), "shared before its key was durable");
+                }
+                Topic::KeyPackage(_) => {
+                    let offers = self.rows_of::<OfferRow>(Read::Key(Table::Meta, OfferRow::KEY.to_vec()));
+                    let package = ClientEnvelope::KeyPackage(offers[0].package.clone()).encode();
+                    assert!(package == *payload, "a key package left that is not the durable offer");
                 }
                 _ => {}
             }
@@ -219,6 +238,11 @@ impl Delivery for GatedDelivery {
         async move {
             if !self.gate.dead.get() {
                 self.watch(&batch);
+            }
+            let refuse = self.gate.refuse.borrow().clone();
+            if refuse.is_some_and(|refuse| batch.iter().any(|one| refuse(one))) {
+                let refused = async { Err(DeliveryError::Refused("told to refuse this".into())) };
+                return self.pass(refused.boxed_local()).await;
             }
             self.pass(self.link.publish(batch)).await
         }
@@ -252,6 +276,14 @@ impl Delivery for GatedDelivery {
     fn subscribe(&self, topics: Vec<Topic>, wake: Wake) -> Subscription {
         self.link.subscribe(topics, wake)
     }
+}
+
+/// True for a Welcome that several installations share.
+pub fn payload_is_shared(payload: &[u8]) -> bool {
+    matches!(
+        ClientEnvelope::decode(payload),
+        Ok(ClientEnvelope::Welcome(WelcomeInput::V1 { algorithm: WelcomeAlgorithm::SymmetricKey, .. }))
+    )
 }
 
 /// The distinct payloads handed out for a group, in order.

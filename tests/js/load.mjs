@@ -12,7 +12,16 @@ process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 let loads = 0;
 
 /** Names of the glue's exports that a stand-in may have. */
-const GLUE = ["version", "onPanic", "createClient", "generateInboxId", "signWithKey"];
+const GLUE = [
+  "version",
+  "onPanic",
+  "createClient",
+  "generateInboxId",
+  "inboxStates",
+  "canMessage",
+  "revokeInstallations",
+  "signWithKey",
+];
 
 /** `glue.default` initialises; the other exports are those of RawModule. */
 export async function load(entry, glue = {}) {

@@ -33,7 +33,7 @@ fn plans((applies, calls): (u64, u64)) -> Vec<Plan> {
 }
 
 /// Runs `act` on a world of `set_up` once undisturbed, then once for every plan on `who`.
-fn every_point<S>(
+pub fn every_point<S>(
     set_up: impl Fn() -> S,
     who: impl Fn(&mut S) -> &mut User,
     act: impl Fn(&mut S),
@@ -64,19 +64,19 @@ fn every_point<S>(
 }
 
 /// Sends a text, as far as the page lives: whether it was accepted.
-fn risky_text(user: &User, group: GroupId, text: &str) -> Option<bool> {
+pub fn risky_text(user: &User, group: GroupId, text: &str) -> Option<bool> {
     let content = EncodedContent::text(text).encode();
     let sent = user.risk(move |client| async move { client.send(group, content, None).await });
     sent.map(|answer| answer.is_ok())
 }
 
-fn risky_sync(user: &User) {
+pub fn risky_sync(user: &User) {
     if !user.gate.is_dead() {
         user.risk(|client| async move { client.sync().await });
     }
 }
 
-fn quiet(users: &[&User]) {
+pub fn quiet(users: &[&User]) {
     for _ in 0..3 {
         for user in users {
             user.world.settle(60_000);

@@ -539,3 +539,31 @@ fn a_message_waits_for_the_change_before_it_and_is_sent_once() {
     let rows = alice.history(group, Default::default());
     assert!(rows.iter().all(|row| row.status == MessageStatus::Published));
 }
+
+/// Removed and added again while offline: the Welcome is met before the removal.
+#[test]
+fn join_041_a_welcome_met_before_the_removal_it_follows_is_not_lost() {
+    let world = World::new(22);
+    let (alice, bo) = (world.user("alice"), world.user("bo"));
+    let group = alice.group(&[&bo]);
+    bo.text(group, "first");
+    sync_all(&[&bo, &alice]);
+    bo.offline(true);
+    bo.text(group, "handed out late");
+    alice.remove(group, &[bo.inbox()]).unwrap();
+    alice.text(group, "not for bo");
+    alice.sync();
+    alice.add(group, &[bo.inbox()]).unwrap();
+    bo.offline(false);
+    bo.sync();
+    bo.sync();
+    assert_eq!(bo.row(group).state, GroupState::Active);
+    alice.text(group, "again");
+    sync_all(&[&alice, &bo]);
+    together(group, &[&alice, &bo]);
+    // What bo handed out between removal and return is given up where it was written; that it was
+    // ordered behind the return, and so shown by others, it learns no more.
+    assert_eq!(bo.texts(group), ["first", "again", "handed out late"]);
+    assert!(Dump::of(&bo.store).intents().is_empty());
+    assert_eq!(alice.texts(group), ["first", "not for bo", "handed out late", "again"]);
+}

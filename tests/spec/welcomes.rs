@@ -84,6 +84,8 @@ impl Offer {
 
     /// Delivers it and expects it refused without a trace.
     fn refused(self, id: &str) {
+        // The own inbox's log is read on with each sync.
+        self.bo.sync();
         let before = Dump::of(&self.bo.store);
         self.deliver();
         self.expect_refused(&before, id);

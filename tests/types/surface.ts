@@ -14,6 +14,8 @@ import {
   type GroupPermissions,
   GroupPermissionsOptions,
   type GroupUpdated,
+  type InboxState,
+  type Installation,
   type LeaveRequest,
   MetadataField,
   PermissionPolicy,
@@ -77,6 +79,13 @@ const polls = await Client.create(wallet, { codecs: [new PollCodec()] });
 const poll = (await (await polls.conversations.createDm("aa")).lastMessage())?.content;
 if (typeof poll === "object" && "votes" in poll) poll.votes.toFixed();
 
+const states: InboxState[] = await Client.fetchInboxStates(["aa"], { delivery });
+const installations: Installation[] = (await client.preferences.inboxState()).installations;
+await client.revokeInstallations(installations.map(({ bytes }) => bytes));
+await Client.revokeInstallations(wallet, "aa", [installations[0]?.id ?? ""], "local");
+const reached: Map<string, boolean> = await Client.canMessage([signer.getIdentifier()]);
+const end: bigint | undefined = (await client.fetchKeyPackageStatuses(["aa"])).get("aa")?.lifetime?.notAfter;
+
 try {
   await polls.close();
 } catch (error) {
@@ -91,4 +100,4 @@ await client.conversations.createDm(5);
 // @ts-expect-error: contract wallets are not supported
 await Client.create({ ...wallet, type: "SCW" });
 
-export { failed, id, list, page, permissions, texts };
+export { end, failed, id, list, page, permissions, reached, states, texts };

@@ -154,3 +154,32 @@ fn dms_004_a_standalone_addition_to_a_dm_names_the_other_inbox() {
     let more = members(&[(1, 0, &[]), (2, 20, &[]), (3, 30, &[])]);
     assert_eq!(rejected_on(&dm, &enrol(&first(), &created, &more)), "DMS-004");
 }
+
+#[test]
+fn gmod_019_no_proposal_empties_the_super_admin_list() {
+    let by = first();
+    let last = mutate_set(&by, SUPER_ADMIN_LIST, SetMutation::Remove(inbox_key(1)));
+    assert_eq!(rejected(&last), "PERM-004");
+    let mut two = group();
+    two.dictionary.insert(SUPER_ADMIN_LIST, encode_inbox_set(&[inbox(1), inbox(2)]));
+    assert_eq!(on(&two, &last), Verdict::Applied);
+    // It may follow one that makes another super admin, which is not known yet.
+    kept(&mutate_set(&by, SUPER_ADMIN_LIST, SetMutation::Remove(inbox_key(2))));
+}
+
+#[test]
+fn gmod_019_no_proposal_removes_the_membership_of_a_super_admin() {
+    assert_eq!(rejected(&drop_component(&second(), GROUP_MEMBERSHIP)), "PERM-003");
+    let one = |of| mutate(&second(), GROUP_MEMBERSHIP, MapMutation::Delete(inbox_key(of)));
+    assert_eq!(rejected(&one(1)), "PERM-003");
+    kept(&one(3));
+}
+
+#[test]
+fn gmod_019_an_add_or_remove_of_nobody_is_not_kept() {
+    let nobody = proposal(&first(), ProposalKind::Remove { leaf: None });
+    assert_eq!(rejected(&nobody), "PERM-015");
+    let nameless = LeafFacts { inbox: None, ..leaf(0, 4, 41) };
+    let kind = ProposalKind::Add { leaf: nameless, bounded_lifetime: false };
+    assert_eq!(rejected(&proposal(&first(), kind)), "PERM-015");
+}

@@ -10,7 +10,7 @@ fn wallet_signature(request: &Request, wallet: Wallet) -> [u8; 65] {
 }
 
 fn finish(request: &Request, wallet: Wallet, device: Device) -> Result<IdentityUpdate, IdentityError> {
-    request.sign(&wallet_signature(request, wallet), &device.0)
+    request.sign(&wallet_signature(request, wallet), Some(&device.0))
 }
 
 /// An inbox with `count` installations.
@@ -38,8 +38,8 @@ fn another_account_or_installation_is_noticed() {
     let request = Request::register(OWNER.identifier(), 0, PHONE.id(), AT);
     let wrong = IdentityError::WrongAccount(OWNER.identifier());
     assert_eq!(finish(&request, STRANGER, PHONE), Err(wrong.clone()));
-    assert_eq!(request.sign(&[0; 65], &PHONE.0), Err(wrong));
-    assert_eq!(request.sign(&[1; 96], &PHONE.0), Err(IdentityError::NotAWalletSignature(96)));
+    assert_eq!(request.sign(&[0; 65], Some(&PHONE.0)), Err(wrong));
+    assert_eq!(request.sign(&[1; 96], None), Err(IdentityError::NotAWalletSignature(96)));
     let other_key = Err(IdentityError::Refused(Refusal::BadSignature));
     assert_eq!(finish(&request, OWNER, LAPTOP), other_key);
 }
@@ -68,7 +68,7 @@ fn an_installation_is_not_added_twice_or_by_a_stranger() {
 fn the_eleventh_installation_does_not_register_until_one_is_revoked() {
     let full = with_devices(10);
     let eleventh = Request::add_installation(&full, OWNER.identifier(), LAPTOP.id(), AT);
-    assert_eq!(eleventh.err(), Some(IdentityError::TooManyInstallations));
+    assert_eq!(eleventh.err(), Some(IdentityError::TooManyInstallations(OWNER.inbox())));
     let oldest = *full.installations().first().unwrap();
     let request = Request::revoke(&full, &[oldest.into()], AT).unwrap();
     let nine = apply(Some(&full), &finish(&request, OWNER, LAPTOP).unwrap()).unwrap();

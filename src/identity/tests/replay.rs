@@ -151,3 +151,21 @@ proptest! {
         prop_assert_eq!(log.latest(), clean.latest());
     }
 }
+
+#[test]
+fn ident_043_a_member_is_lost_once_the_newest_state_is_without_it() {
+    let lost = |count: usize| {
+        let log = Log::replay(OWNER.inbox(), updates().into_iter().take(count)).unwrap();
+        [PHONE, LAPTOP, Device([9; 32])].map(|device| log.has_lost(&device.member()))
+    };
+    assert_eq!(lost(0), [false; 3]);
+    assert_eq!(lost(3), [false; 3], "a refused revocation takes nobody");
+    assert_eq!(lost(4), [true, false, false], "nor is one lost that never was a member");
+    let mut log = log();
+    let back = update(5, &[add_device(PHONE, By::Wallet(OWNER))]);
+    log.push(at(50), &back.encode()).unwrap();
+    assert!(!log.has_lost(&PHONE.member()), "added again");
+    let all = update(6, &[revoke(OWNER.member(), OWNER)]);
+    log.push(at(60), &all.encode()).unwrap();
+    assert!(log.has_lost(&PHONE.member()) && log.has_lost(&OWNER.member()), "with the account that added it");
+}

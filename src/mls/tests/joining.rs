@@ -44,7 +44,7 @@ fn the_key_package_serves_again_until_it_is_retired() {
     assert_eq!(known.join(&second.scratch, false).err(), Some(WelcomeError::Exists));
     let init_key = init_key(&second, &package);
     let wrapped = wrap_welcome(&welcome, 1, &init_key).unwrap();
-    retire_key_package(&second.scratch, &package.id);
+    second.scratch.remove_global(&package.id);
     second.reload();
     assert!(second.scratch.globals().is_empty());
     assert_eq!(inspect(&second.scratch, &welcome, 1).err(), Some(WelcomeError::NoKey));

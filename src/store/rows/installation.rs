@@ -1,8 +1,8 @@
-//! Rows of the table `meta`: the installation and the counters.
+//! Rows of the table `meta`: the installation, the key package it offers, and the counters.
 
 use serde::{Deserialize, Serialize};
 
-use super::Row;
+use super::{Row, bytes};
 use crate::base::{InboxId, InstallationId, Nanos};
 use crate::store::Table;
 
@@ -31,6 +31,39 @@ impl InstallationRow {
 }
 
 impl Row for InstallationRow {
+    const TABLE: Table = Table::Meta;
+    fn key(&self) -> Vec<u8> {
+        Self::KEY.to_vec()
+    }
+}
+
+/// The one key package of the installation that others find, written under a revision check. Its
+/// private keys are in the global row [`OfferRow::id`] names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OfferRow {
+    /// The id of the row with its private keys.
+    #[serde(with = "bytes")]
+    pub id: Vec<u8>,
+    /// The HPKE key Welcomes are wrapped to.
+    #[serde(with = "bytes")]
+    pub init_key: Vec<u8>,
+    /// The TLS KeyPackage.
+    #[serde(with = "bytes")]
+    pub package: Vec<u8>,
+    /// When it was made.
+    pub made_ns: Nanos,
+    /// The service has stored it.
+    pub published: bool,
+    /// A Welcome made with it was joined, or there is reason to replace it: the next one is due.
+    pub spent: bool,
+}
+
+impl OfferRow {
+    /// The only key.
+    pub const KEY: &[u8] = b"offer";
+}
+
+impl Row for OfferRow {
     const TABLE: Table = Table::Meta;
     fn key(&self) -> Vec<u8> {
         Self::KEY.to_vec()

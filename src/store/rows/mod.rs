@@ -13,10 +13,12 @@ mod thread;
 
 pub use group::{GroupKind, GroupRow, GroupState, Hold, MemberView, SettingsView};
 pub use inbound::{AssociationRow, EnvelopeRow, EnvelopeState, PositionRow};
-pub use installation::{CountersRow, InstallationRow};
+pub use installation::{CountersRow, InstallationRow, OfferRow};
 pub use message::{ContentTypeView, MessageKind, MessageRow, MessageStatus, TranscriptRow};
 pub use mls::{MlsGlobalRow, MlsPageRow};
-pub use outbox::{AttemptRow, IntentRow, IntentState, LeftOut, Operation, Outcome, OwedWelcome, Wish};
+pub use outbox::{
+    AttemptRow, IntentRow, IntentState, LeftOut, Operation, Outcome, OwedWelcome, Recipient, Wish,
+};
 pub use thread::{ListingRow, ThreadGroup, ThreadRow};
 
 use serde::de::DeserializeOwned;

@@ -62,7 +62,7 @@ pub enum IntentState {
     Committed,
 }
 
-/// A Welcome to wrap for each added installation.
+/// A Welcome owed to added installations. Holds secrets, so it has no `Debug`.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwedWelcome {
     /// The commit's position, once it is applied.
@@ -70,8 +70,24 @@ pub struct OwedWelcome {
     /// The MLS Welcome.
     #[serde(with = "bytes")]
     pub welcome: Vec<u8>,
-    /// Added installations, with the HPKE key of their key package.
-    pub recipients: Vec<(InstallationId, Vec<u8>)>,
+    /// Added installations the service has not settled yet: it shrinks as they are served.
+    pub recipients: Vec<Recipient>,
+    /// The pointer to the shared Welcome (an encoded `WelcomePointerV1`), once it is decided.
+    pub pointer: Option<Vec<u8>>,
+    /// The service has stored the shared Welcome.
+    pub shared: bool,
+}
+
+/// An installation a Welcome is owed to.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recipient {
+    /// The installation.
+    pub installation: InstallationId,
+    /// The HPKE key of its key package.
+    #[serde(with = "bytes")]
+    pub init_key: Vec<u8>,
+    /// It gets a pointer to the shared Welcome instead of one of its own.
+    pub pointer: bool,
 }
 
 /// An operation not finished yet.
@@ -131,7 +147,7 @@ pub struct AttemptRow {
     pub group: GroupId,
     /// Where it goes.
     pub topic: Topic,
-    /// The very bytes.
+    /// The very bytes; none of a refused Welcome, which never leaves again.
     #[serde(with = "bytes")]
     pub payload: Vec<u8>,
     /// The epoch they were built on.

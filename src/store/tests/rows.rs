@@ -157,7 +157,9 @@ fn owed() -> OwedWelcome {
     OwedWelcome {
         anchor: SequenceId(4),
         welcome: b"welcome".to_vec(),
-        recipients: vec![(LAPTOP, vec![0x0e; 3])],
+        recipients: vec![Recipient { installation: LAPTOP, init_key: vec![0x0e; 3], pointer: true }],
+        pointer: Some(vec![0x0f; 2]),
+        shared: true,
     }
 }
 
@@ -284,6 +286,17 @@ fn state_examples() -> Vec<Example> {
                 registered: true,
                 database: [0x99; 16],
                 created_ns: TIME,
+            },
+        ),
+        example(
+            "offer",
+            OfferRow {
+                id: b"id".to_vec(),
+                init_key: vec![0x0e; 3],
+                package: b"package".to_vec(),
+                made_ns: TIME,
+                published: true,
+                spent: false,
             },
         ),
         example("counters", CountersRow { delivery: 300 }),

@@ -1,17 +1,30 @@
-//! Hand-made MLS groups and envelopes, for what no honest client sends.
+//! Speaks for a registered installation without its client's checks, for what no honest client
+//! sends: [`commit`] drives OpenMLS's own sender as far as it goes, [`frame`] makes the framing by
+//! hand where that sender refuses, [`bodies`] has the proposals of every kind, [`groups`] the
+//! dictionaries new groups are born with, [`outside`] what strangers send.
 
-use std::collections::BTreeMap;
+#![allow(unused_imports)] // each test file uses its part
+
+mod bodies;
+mod commit;
+mod frame;
+mod groups;
+mod outside;
+
+pub use bodies::*;
+pub use commit::{Raw, after};
+pub use frame::{Body, Changes};
+pub use groups::*;
+pub use outside::*;
 
 use dovetail::base::{GroupId, InboxId, InstallationId, SequenceId, Topic};
 use dovetail::delivery::{Delivery, MemoryDelivery, Outgoing, Receipt};
-use dovetail::members::Entry;
-use dovetail::meta::component::GROUP_MEMBERSHIP;
-use dovetail::meta::{FIRST_FLOOR, NewConversation, Settings, encode_inbox_map};
 use dovetail::mls::facts::RawDictionary;
 use dovetail::mls::{self, CommitPlan, Group, InstallationKeys, Scratch, SealedCommit};
-use dovetail::policy;
 use dovetail::store::rows::{InstallationRow, MlsGlobalRow};
-use dovetail::wire::{ClientEnvelope, WelcomeAlgorithm, WelcomeInput};
+use dovetail::wire::{
+    AEAD_CHACHA20_POLY1305, ClientEnvelope, WelcomeAlgorithm, WelcomeInput, WelcomePointerV1,
+};
 use futures::FutureExt;
 use openmls::prelude::{GroupId as MlsGroupId, MlsGroup, ProposalOrRefType, Propose};
 
@@ -133,6 +146,35 @@ impl Forger {
         self.publish_raw(Topic::Welcome(to.0), ClientEnvelope::Welcome(input).encode())
     }
 
+    /// Publishes a shared Welcome where a pointer says.
+    pub fn share(&self, welcome: &[u8], anchor: SequenceId, pointer: &WelcomePointerV1) -> Receipt {
+        let sealed = mls::seal_shared_welcome(welcome, anchor.0, pointer).expect("sealed");
+        self.publish_raw(Topic::Welcome(pointer.destination), shared(pointer.destination, sealed))
+    }
+
+    /// Publishes a pointer to one installation.
+    pub fn point(&self, pointer: &WelcomePointerV1, to: InstallationId) -> Receipt {
+        self.publish_raw(Topic::Welcome(to.0), self.pointer_to(pointer, to, WelcomeAlgorithm::Curve25519))
+    }
+
+    /// The envelope of a pointer.
+    pub fn pointer_to(
+        &self,
+        pointer: &WelcomePointerV1,
+        to: InstallationId,
+        algorithm: WelcomeAlgorithm,
+    ) -> Vec<u8> {
+        let package = mls::check_key_package(&self.scratch, &self.key_package(to), dovetail::base::Nanos(0));
+        let init_key = package.expect("a valid key package").init_key;
+        let input = WelcomeInput::Pointer {
+            installation_key: to.0,
+            pointer: mls::wrap_pointer(pointer, &init_key).expect("wrapped"),
+            hpke_public_key: init_key,
+            algorithm,
+        };
+        ClientEnvelope::Welcome(input).encode()
+    }
+
     /// The whole way of a new group: create, add, publish, invite all that are added.
     pub fn offer(&self, id: GroupId, dictionary: &RawDictionary, to: &[InstallationId]) -> Receipt {
         self.create(id, dictionary);
@@ -144,6 +186,25 @@ impl Forger {
             self.invite(&welcome, receipt.sequence_id, *one);
         }
         receipt
+    }
+}
+
+/// The envelope of a shared Welcome.
+pub fn shared(installation_key: [u8; 32], sealed: mls::SealedWelcome) -> Vec<u8> {
+    let mls::SealedWelcome { data, metadata } = sealed;
+    let algorithm = WelcomeAlgorithm::SymmetricKey;
+    let input = WelcomeInput::V1 { installation_key, data, hpke_public_key: Vec::new(), algorithm, metadata };
+    ClientEnvelope::Welcome(input).encode()
+}
+
+/// A pointer of fixed bytes.
+pub fn pointer(seed: u8) -> WelcomePointerV1 {
+    WelcomePointerV1 {
+        destination: [seed; 32],
+        aead_type: AEAD_CHACHA20_POLY1305,
+        encryption_key: [seed ^ 0x55; 32],
+        data_nonce: [1; 12],
+        metadata_nonce: [2; 12],
     }
 }
 
@@ -185,34 +246,4 @@ pub fn mls_of(payload: &[u8]) -> Vec<u8> {
         Ok(ClientEnvelope::GroupMessage { data, .. }) => data,
         other => panic!("no group message: {other:?}"),
     }
-}
-
-/// The dictionary of a DM as its creator would have it after the first commit.
-pub fn dm_dictionary(creator: InboxId, peer: InboxId, entries: &[(InboxId, SequenceId)]) -> RawDictionary {
-    let new = NewConversation {
-        creator,
-        creator_entry: &Entry::default().encode(),
-        floor: FIRST_FLOOR,
-        settings: &Settings::default(),
-        commit_log_signer: Some(&[9; 32]),
-    };
-    let mut dictionary = policy::new_dm(&new, peer).expect("a DM");
-    dictionary.insert(GROUP_MEMBERSHIP, membership(entries, &[]));
-    dictionary
-}
-
-/// A membership component; `failed` are failed installations of the first entry.
-pub fn membership(entries: &[(InboxId, SequenceId)], failed: &[InstallationId]) -> Vec<u8> {
-    let mut map = BTreeMap::new();
-    for (at, (inbox, sequence_id)) in entries.iter().enumerate() {
-        let failed = if at == 0 { failed.iter().copied().collect() } else { Default::default() };
-        map.insert(*inbox, Entry { sequence_id: *sequence_id, failed }.encode());
-    }
-    encode_inbox_map(&map)
-}
-
-/// The position of an inbox's newest identity update.
-pub fn newest_update(user: &User) -> SequenceId {
-    let stored = user.world.delivery.stored(Topic::Identity(user.inbox()));
-    stored.last().expect("an identity update").sequence_id
 }
