@@ -15,7 +15,7 @@ use crate::engine::publish::{self, Work};
 use crate::engine::state::GroupCtx;
 use crate::engine::{send, threads};
 use crate::error::Error;
-use crate::store::rows::{AttemptRow, GroupState, IntentState, MessageRow, Operation};
+use crate::store::rows::{AttemptRow, GroupState, IntentState, Operation};
 
 /// A run ends after so many rounds; what is left goes on with the next sync.
 const ROUNDS: usize = 64;
@@ -296,11 +296,9 @@ impl Inner {
                 return Ok(());
             }
             let mut thread = step.take_thread(ctx.row.thread()).await?;
-            let numbers: Vec<u64> = ctx.intents.keys().copied().collect();
-            let ids: Vec<_> = numbers.iter().flat_map(|number| message_of(&ctx, *number)).collect();
-            let rows: Vec<MessageRow> = self.message_rows(&ids).await?.into_iter().flatten().collect();
-            rows.into_iter().for_each(|row| publish::fail_message(row, code, &mut step.unit));
-            numbers.into_iter().for_each(|number| ctx.end_intent(number, &mut step.unit));
+            let ids: Vec<_> = ctx.intents.keys().flat_map(|number| message_of(&ctx, *number)).collect();
+            let rows = self.message_rows(&ids).await?.into_iter().flatten().collect();
+            publish::end_all(&mut ctx, rows, code, &mut step.unit);
             ctx.row_mut().state = GroupState::Failed(code.to_owned());
             ctx.drop_mls(&mut step.unit);
             threads::refresh(&mut thread, &ctx.row, &mut step.unit);

@@ -5,8 +5,9 @@ use std::rc::Rc;
 use crate::base::{GroupId, Nanos, Topic};
 use crate::client::Inner;
 use crate::client::driver::Step;
+use crate::client::outbox::message_of;
 use crate::delivery::Incoming;
-use crate::engine::join;
+use crate::engine::{join, publish};
 use crate::engine::receive::{Outcomes, record_rejection};
 use crate::error::Error;
 use crate::members::States;
@@ -127,14 +128,11 @@ impl Inner {
         identity: &States,
         envelope: &Incoming,
     ) -> Result<Outcomes, Error> {
-        let existing = step.take_group(opened.group()).await?;
-        if let Some(ctx) = existing.as_ref().filter(|ctx| ctx.row.state == GroupState::Active) {
-            let outcome = Outcomes::Repeated;
+        let mut existing = step.take_group(opened.group()).await?;
+        if let Some(ctx) = existing.take_if(|ctx| ctx.row.state == GroupState::Active) {
             debug_assert!(ctx.is_active());
-            if let Some(ctx) = existing {
-                step.keep_group(ctx);
-            }
-            return Ok(outcome);
+            step.keep_group(ctx);
+            return Ok(Outcomes::Repeated);
         }
         let mut thread = step.take_thread(opened.thread()).await?;
         let entity = crate::consent::Entity::Conversation(opened.group());
@@ -144,6 +142,11 @@ impl Inner {
         let row = existing.as_ref().map(|ctx| (&ctx.row, ctx.revision));
         match join::settle(&self.me, opened, row, &mut thread, identity, envelope, &mut step.unit) {
             Ok(ctx) => {
+                if let Some(mut ended) = existing {
+                    let ids: Vec<_> = ended.intents.keys().flat_map(|n| message_of(&ended, *n)).collect();
+                    let rows = self.message_rows(&ids).await?.into_iter().flatten().collect();
+                    publish::end_all(&mut ended, rows, "group.not_a_member", &mut step.unit);
+                }
                 step.keep_group(ctx);
                 step.keep_thread(thread);
                 Ok(Outcomes::Applied)

@@ -215,6 +215,16 @@ pub fn give_up_message(
     unit.changes.strict();
 }
 
+/// Ends everything a group still had to send; `rows` are the messages that never leave.
+pub fn end_all(ctx: &mut GroupCtx, rows: Vec<MessageRow>, code: &str, unit: &mut Unit) {
+    let numbers: Vec<u64> = ctx.intents.keys().copied().collect();
+    numbers.into_iter().for_each(|number| ctx.end_intent(number, unit));
+    let hashes: Vec<[u8; 32]> = ctx.attempts.keys().copied().collect();
+    hashes.into_iter().for_each(|hash| ctx.end_attempt(hash, unit));
+    rows.into_iter().for_each(|row| fail_message(row, code, unit));
+    unit.changes.strict();
+}
+
 /// Marks a message as failed for good.
 pub fn fail_message(mut row: MessageRow, code: &str, unit: &mut Unit) {
     row.status = MessageStatus::Failed(code.to_owned());

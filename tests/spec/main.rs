@@ -12,6 +12,7 @@ mod history;
 mod input;
 mod lies;
 mod noise;
+mod rejoin;
 mod simulation;
 mod tabs;
 mod welcomes;
