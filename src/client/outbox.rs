@@ -3,13 +3,14 @@
 //! Only stored bytes are handed out. Bytes of an earlier life of the client are looked for in the
 //! topic before they are handed out again.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use futures::lock::Mutex;
 
 use crate::base::{GroupId, MessageId};
 use crate::client::Inner;
-use crate::delivery::DeliveryError;
+use crate::delivery::{DeliveryError, Outgoing};
 use crate::engine::event::Event;
 use crate::engine::publish::{self, Work};
 use crate::engine::state::GroupCtx;
@@ -63,10 +64,12 @@ impl Inner {
         // Another tab may have left work behind.
         self.recheck(group).await?;
         let mut looked = false;
+        let mut refused = BTreeSet::new();
         for _ in 0..ROUNDS {
             self.open()?;
-            match self.next_work(group).await? {
-                Work::Nothing => return Ok(()),
+            match self.next_work(group, &refused).await? {
+                Work::Nothing if refused.is_empty() => return Ok(()),
+                Work::Nothing => return Err(uninvited()),
                 Work::Publish(attempts) => {
                     let fresh = attempts.iter().all(|a| self.fresh.borrow().contains(&a.hash));
                     if !fresh && !looked {
@@ -79,7 +82,11 @@ impl Inner {
                 }
                 Work::Build(number) => self.build(group, number).await?,
                 Work::Encrypt(sends) => self.encrypt(group, sends).await?,
-                Work::Welcomes(number) => self.publish_welcomes(group, number).await?,
+                Work::Welcomes(number) => {
+                    if !self.publish_welcomes(group, number).await? {
+                        refused.insert(number);
+                    }
+                }
                 Work::EndProposals => self.end_proposals(group).await?,
                 Work::GiveUp(sends, code) => self.give_up(group, sends, code).await?,
             }
@@ -87,10 +94,10 @@ impl Inner {
         Ok(())
     }
 
-    async fn next_work(&self, group: GroupId) -> Result<Work, Error> {
+    async fn next_work(&self, group: GroupId, refused: &BTreeSet<u64>) -> Result<Work, Error> {
         self.step(async |step| {
             let Some(ctx) = step.take_group(group).await? else { return Ok(Work::Nothing) };
-            let work = publish::next(&ctx);
+            let work = publish::next(&ctx, refused);
             step.keep_group(ctx);
             Ok(work)
         })
@@ -263,7 +270,9 @@ impl Inner {
         .await
     }
 
-    async fn publish_welcomes(&self, group: GroupId, number: u64) -> Result<(), Error> {
+    /// Publishes the Welcomes a commit owes; false when the service refused one. Those stay owed
+    /// (GMOD-018), and are tried again with the next run.
+    async fn publish_welcomes(&self, group: GroupId, number: u64) -> Result<bool, Error> {
         let owed = self
             .step(async |step| {
                 let Some(ctx) = step.take_group(group).await? else { return Ok(None) };
@@ -272,19 +281,49 @@ impl Inner {
                 Ok(intent)
             })
             .await?;
-        let Some(intent) = owed else { return Ok(()) };
-        let batch = publish::welcomes(&intent)?;
-        if !batch.is_empty() {
-            self.delivery.publish(batch).await?;
+        let Some(mut intent) = owed else { return Ok(true) };
+        let refused = self.refused_of(publish::welcomes(&intent)?).await?;
+        if let Some(owed) = &mut intent.welcome {
+            let mut at = 0..;
+            owed.recipients.retain(|_| at.next().is_some_and(|at| refused.contains(&at)));
         }
         self.step(async |step| {
             let Some(mut ctx) = step.take_group(group).await? else { return Ok(()) };
-            ctx.end_intent(number, &mut step.unit);
+            match refused.is_empty() {
+                true => ctx.end_intent(number, &mut step.unit),
+                false if ctx.intents.contains_key(&number) => ctx.put_intent(intent.clone(), &mut step.unit),
+                // Another tab got them through.
+                false => {}
+            }
             step.unit.changes.strict();
             step.keep_group(ctx);
             Ok(())
         })
-        .await
+        .await?;
+        Ok(refused.is_empty())
+    }
+
+    /// Hands out envelopes; which of them the service refuses. A refused batch stored nothing, so
+    /// each is tried on its own.
+    async fn refused_of(&self, batch: Vec<Outgoing>) -> Result<Vec<usize>, Error> {
+        if batch.is_empty() {
+            return Ok(Vec::new());
+        }
+        match self.delivery.publish(batch.clone()).await {
+            Ok(_) => return Ok(Vec::new()),
+            Err(DeliveryError::Refused(_)) if batch.len() == 1 => return Ok(vec![0]),
+            Err(DeliveryError::Refused(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut refused = Vec::new();
+        for (at, one) in batch.into_iter().enumerate() {
+            match self.delivery.publish(vec![one]).await {
+                Ok(_) => {}
+                Err(DeliveryError::Refused(_)) => refused.push(at),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(refused)
     }
 
     /// A DM whose peer does not exist: it and its messages are failed, and it leaves the list.
@@ -311,6 +350,14 @@ impl Inner {
         })
         .await
     }
+}
+
+fn uninvited() -> Error {
+    Error::new(
+        "delivery.refused",
+        "the delivery service refused to invite a device into this conversation; everything else was sent, \
+         and it is tried again when you sync",
+    )
 }
 
 /// What the service said of bytes handed to it.

@@ -58,8 +58,9 @@ pub enum Work {
     Welcomes(u64),
 }
 
-/// Looks at a group's intents and attempts, in order.
-pub fn next(ctx: &GroupCtx) -> Work {
+/// Looks at a group's intents and attempts, in order. `refused` are intents whose Welcomes this run
+/// could not get through: what else is owed does not wait for them.
+pub fn next(ctx: &GroupCtx, refused: &BTreeSet<u64>) -> Work {
     if let GroupState::Failed(code) = &ctx.row.state {
         return give_up(ctx, code);
     }
@@ -69,7 +70,8 @@ pub fn next(ctx: &GroupCtx) -> Work {
     if ctx.mls.is_none() {
         return Work::Nothing;
     }
-    if let Some(owed) = ctx.intents.values().find(|intent| intent.state == IntentState::Committed) {
+    let owed = |intent: &&IntentRow| intent.state == IntentState::Committed;
+    if let Some(owed) = ctx.intents.values().filter(owed).find(|owed| !refused.contains(&owed.number)) {
         return Work::Welcomes(owed.number);
     }
     // A paused group publishes nothing but Welcomes it owes (GMOD-025).
@@ -80,8 +82,7 @@ pub fn next(ctx: &GroupCtx) -> Work {
     if !waiting.is_empty() {
         return Work::Publish(waiting);
     }
-    let first = ctx.intents.values().find(|intent| !matches!(intent.operation, Operation::Send { .. }));
-    if let Some(intent) = first {
+    if let Some(intent) = ctx.intents.values().find(|intent| intent.wants_commit()) {
         return match intent.state {
             IntentState::ToPublish => Work::Build(intent.number),
             // Accepted and not read back yet: the next read of the topic moves it on.
