@@ -227,7 +227,8 @@ impl Inner {
     async fn build(self: &Rc<Self>, group: GroupId, number: u64) -> Result<(), Error> {
         let material = match self.material(group, number).await {
             Err(error) if error.code == "dm.unknown_inbox" => {
-                return self.fail_group(group, error.code).await;
+                self.fail_group(group, error.code).await?;
+                return Err(error);
             }
             other => other?,
         };
