@@ -136,8 +136,14 @@ impl Inner {
         }
         let mut thread = step.take_thread(opened.thread()).await?;
         let entity = crate::consent::Entity::Conversation(opened.group());
-        if let Some(record) = self.consent_of(entity).await? {
+        let decided = self.consent_row(entity).await?;
+        if let Some((record, _)) = decided {
             thread.consents.insert(opened.group(), record);
+        }
+        if existing.is_none() {
+            // Another tab may decide about it at this moment, and has no thread yet to do it with.
+            let revision = decided.map_or(0, |(_, revision)| revision);
+            step.unit.changes.check(Table::Consent, entity.to_key(), revision);
         }
         let row = existing.as_ref().map(|ctx| (&ctx.row, ctx.revision));
         match join::settle(&self.me, opened, row, &mut thread, identity, envelope, &mut step.unit) {

@@ -53,6 +53,8 @@ pub struct Gate {
     pub handed: Rc<RefCell<Vec<Handed>>>,
     /// Changes answers of queries.
     pub twist: RefCell<Option<Twist>>,
+    /// Runs right before a write: the moment at which another tab gets in between.
+    pub between: RefCell<Option<Rc<dyn Fn(&Changes)>>>,
 }
 
 enum Fate {
@@ -135,6 +137,10 @@ impl Store for GatedStore {
 
     fn apply(&self, changes: Changes) -> LocalBoxFuture<'_, Result<(), StoreError>> {
         async move {
+            let between = self.gate.between.borrow().clone();
+            if let Some(between) = between {
+                between(&changes);
+            }
             match self.gate.apply_fate() {
                 Fate::Die => self.gate.die().await,
                 Fate::DieAfter => {
