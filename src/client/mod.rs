@@ -68,6 +68,8 @@ pub(crate) struct Inner {
     outboxes: RefCell<BTreeMap<GroupId, Rc<Mutex<()>>>>,
     /// Attempts made in this life of the client and not handed out yet.
     fresh: RefCell<BTreeSet<[u8; 32]>>,
+    /// Own bytes met in a topic: met again, they are no sign of a state rolled back.
+    echoes: RefCell<BTreeSet<[u8; 32]>>,
     kicked: RefCell<BTreeSet<GroupId>>,
     live: RefCell<Option<sync::Live>>,
     /// The last local time a step was given.
