@@ -68,6 +68,8 @@ pub(crate) struct Inner {
     outboxes: RefCell<BTreeMap<GroupId, Rc<Mutex<()>>>>,
     /// Attempts made in this life of the client and not handed out yet.
     fresh: RefCell<BTreeSet<[u8; 32]>>,
+    /// How many more Welcomes for an unknown key package are kept.
+    room: Cell<usize>,
     /// Own bytes met in a topic: met again, they are no sign of a state rolled back.
     echoes: RefCell<BTreeSet<[u8; 32]>>,
     kicked: RefCell<BTreeSet<GroupId>>,

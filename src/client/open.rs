@@ -76,6 +76,7 @@ impl Client {
             sends: send::Queue::default(),
             outboxes: RefCell::new(BTreeMap::new()),
             fresh: RefCell::new(BTreeSet::new()),
+            room: Cell::new(0),
             echoes: RefCell::new(BTreeSet::new()),
             kicked: RefCell::new(BTreeSet::new()),
             live: RefCell::new(None),

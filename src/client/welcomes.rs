@@ -16,6 +16,10 @@ use crate::store::rows::{EnvelopeRow, EnvelopeState, GroupState, PositionRow, Ro
 
 const PAGE: u32 = 100;
 const DAY_NS: i64 = 24 * 60 * 60 * 1_000_000_000;
+const UNKNOWN_KEY: &str = "welcome.unknown_key_package";
+/// Anybody can send Welcomes made for no key of ours; so many of them are kept, and of this size.
+const KEPT_UNKNOWN: usize = 100;
+const KEPT_UNKNOWN_BYTES: usize = 256 * 1024;
 
 impl Inner {
     /// Reads the Welcome topic to its end, after trying held Welcomes again. Joined groups are
@@ -34,12 +38,15 @@ impl Inner {
 
     async fn read_welcomes(self: &Rc<Self>, joined: &mut Vec<GroupId>) -> Result<(), Error> {
         let topic = Topic::Welcome(self.me.installation.0);
+        let mut unknown = 0;
         for kept in self.kept_envelopes(topic).await? {
-            if let EnvelopeState::Held(..) = kept.state {
+            if let EnvelopeState::Held(code, _) = &kept.state {
+                unknown += usize::from(code == UNKNOWN_KEY);
                 let row = kept.clone();
                 joined.extend(self.welcome(&incoming(row), Some(kept)).await?);
             }
         }
+        self.room.set(KEPT_UNKNOWN.saturating_sub(unknown));
         loop {
             let from = self.welcome_position(topic).await?;
             let asked = [(topic, from.processed)];
@@ -100,6 +107,11 @@ impl Inner {
         };
         let joined = match outcome {
             Outcomes::Applied => Some(()),
+            Outcomes::Held(code, _) if code == UNKNOWN_KEY && kept.is_none() && !self.takes(envelope) => {
+                let reason = "made for a key package this device does not hold, like too many before";
+                record_rejection(envelope, UNKNOWN_KEY, reason, &mut step.unit);
+                None
+            }
             Outcomes::Held(code, reason) => {
                 hold_or_expire(envelope, kept, &code, &reason, step);
                 None
@@ -119,6 +131,13 @@ impl Inner {
         }
         self.advance_welcomes(step, envelope).await?;
         Ok(Ok(joined.and(step.joined_group())))
+    }
+
+    /// Whether one more Welcome for an unknown key package is kept.
+    fn takes(&self, envelope: &Incoming) -> bool {
+        let (room, fits) = (self.room.get(), envelope.payload.len() <= KEPT_UNKNOWN_BYTES);
+        self.room.set(room.saturating_sub(usize::from(fits)));
+        fits && room > 0
     }
 
     async fn join(
@@ -186,7 +205,7 @@ impl Inner {
 }
 
 /// Keeps a Welcome that cannot be judged yet; one that waited for a key package we do not hold is
-/// given up after a day (JOIN-077).
+/// given up after a day, a pointer after three (JOIN-077, design section 8).
 fn hold_or_expire(
     envelope: &Incoming,
     kept: Option<&EnvelopeRow>,
@@ -196,7 +215,12 @@ fn hold_or_expire(
 ) {
     let since: Nanos = kept.map_or(step.unit.now, |row| row.received_ns);
     let waited = step.unit.now.0.saturating_sub(since.0);
-    if code == "welcome.unknown_key_package" && waited > DAY_NS {
+    let patience = match code {
+        UNKNOWN_KEY => DAY_NS,
+        "welcome.pointer" => 3 * DAY_NS,
+        _ => i64::MAX,
+    };
+    if waited > patience {
         record_rejection(envelope, code, reason, &mut step.unit);
         return;
     }
