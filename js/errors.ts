@@ -27,13 +27,13 @@
  * | `group.not_a_member` | the own installation is not in the conversation; history stays readable |
  * | `group.paused` | the conversation needs a newer version of this package |
  * | `identity.invalid` | an identity update breaks the rules for its inbox |
- * | `identity.limit` | the inbox has its greatest number of installations; revoke one first |
+ * | `identity.limit` | the inbox has its greatest number of installations, 10 |
  * | `input.id` | an id is malformed |
  * | `input.identifier` | an account identifier is malformed |
  * | `input.value` | an argument has the wrong type or form; nothing was done |
  * | `message.empty` | there is nothing to send |
  * | `message.not_found` | no message with this id is stored |
- * | `message.too_large` | the content is larger than 1 MiB |
+ * | `message.too_large` | the content is larger than 1,032,192 bytes (1 MiB less room for the envelope) |
  * | `store.blocked` | another tab keeps an older version of the database open |
  * | `store.closed` | the browser closed the database; create the client again |
  * | `store.corrupt` | stored data is damaged |

@@ -47,7 +47,8 @@ impl RawClient {
         let handle = self.handle.clone();
         promise(async move {
             handle.life.check()?;
-            run(handle).await
+            let client = handle.client.clone();
+            run(handle).await.map_err(|error| client.ended(error))
         })
     }
 }

@@ -113,6 +113,15 @@ impl Client {
         cache.clear();
         self.0.store.close().await;
     }
+
+    /// What a call under way failed with: once we are closed, that the database is closed is our
+    /// own doing.
+    pub fn ended(&self, error: Error) -> Error {
+        match self.0.open() {
+            Err(closed) if error.code == "store.closed" => closed,
+            _ => error,
+        }
+    }
 }
 
 impl Client {

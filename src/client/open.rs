@@ -163,7 +163,10 @@ impl Inner {
         self.delivery.publish(batch).await?;
         let state = self.identity.newest(self.me.inbox).await?;
         if !state.is_some_and(|(_, state)| state.has_installation(self.me.installation)) {
-            return Err(Error::new("identity.invalid", "the identity update was not accepted; try again"));
+            return Err(Error::new(
+                "delivery.invalid",
+                "the delivery service took the identity update and does not show it; try again",
+            ));
         }
         Ok(())
     }

@@ -108,7 +108,7 @@ pub enum IdentityError {
     #[error("nothing to revoke: not a member of the inbox")]
     NothingToRevoke,
     /// The inbox has as many installations as it may have.
-    #[error("the inbox already has {} installations; revoke one of them first", super::MAX_INSTALLATIONS)]
+    #[error("the inbox already has {} installations, and no room for one more", super::MAX_INSTALLATIONS)]
     TooManyInstallations,
     /// A bug of ours.
     #[error("internal error in identity ({0}); please report it")]
