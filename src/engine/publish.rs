@@ -282,7 +282,11 @@ pub fn build_commit(
     };
     let planned = commit::plan(&facts, (me.inbox, me.installation), &wanted).map_err(unplanned)?;
     if !planned.unreachable.is_empty() {
-        return Err(Error::new("dm.no_installation", "the other inbox has no device that can be added now"));
+        return Err(Error::new(
+            "dm.no_installation",
+            "the other inbox has no device that can be added now: none has a key package that is valid today \
+             by the clock here",
+        ));
     }
     let packages: Vec<(InstallationId, &Package)> = planned
         .adds
