@@ -42,6 +42,9 @@ pub struct Handed {
 /// Changes what a query answers, for lies about single topics.
 pub type Twist = Rc<dyn Fn(&[(Topic, SequenceId)], Vec<Incoming>) -> Result<Vec<Incoming>, DeliveryError>>;
 
+/// Told of a write right before it happens.
+pub type Between = Rc<dyn Fn(&Changes)>;
+
 /// One life of a page.
 #[derive(Default)]
 pub struct Gate {
@@ -54,7 +57,7 @@ pub struct Gate {
     /// Changes answers of queries.
     pub twist: RefCell<Option<Twist>>,
     /// Runs right before a write: the moment at which another tab gets in between.
-    pub between: RefCell<Option<Rc<dyn Fn(&Changes)>>>,
+    pub between: RefCell<Option<Between>>,
 }
 
 enum Fate {
