@@ -18,8 +18,9 @@ use crate::engine::{send, threads};
 use crate::error::Error;
 use crate::store::rows::{AttemptRow, GroupState, IntentState, Operation};
 
-/// A run ends after so many rounds; what is left goes on with the next sync.
-const ROUNDS: usize = 64;
+/// A run ends after so many rounds, each of up to 50 messages; what is left goes on with the next
+/// sync. More than anybody writes: `publishMessages` promises that all of it has left.
+const ROUNDS: usize = 1024;
 /// Waits between tries while the service is out of reach, in milliseconds.
 const BACKOFF_MS: [u32; 6] = [500, 1_000, 2_000, 5_000, 15_000, 30_000];
 /// Lets messages asked for one after another leave together.
