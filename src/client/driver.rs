@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::base::{GroupId, Nanos, ThreadId};
 use crate::client::Inner;
+use crate::engine::event::Event;
 use crate::engine::state::{GroupCtx, ThreadCtx};
-use crate::engine::unit::Unit;
+use crate::engine::unit::{Ended, Unit};
 use crate::error::Error;
 use crate::store::StoreError;
 use crate::store::rows::CountersRow;
@@ -110,8 +111,9 @@ impl Inner {
             // Closed while it was deciding: nothing more is written.
             self.open()?;
             match self.commit(step).await {
-                Ok(events) => {
+                Ok((events, ended)) => {
                     drop(cache);
+                    self.operations.note(ended);
                     self.hub.emit(events);
                     return Ok(value);
                 }
@@ -137,8 +139,9 @@ impl Inner {
         Nanos(if rounded { last + 1 } else { now })
     }
 
-    async fn commit(&self, step: Step<'_>) -> Result<Vec<crate::engine::event::Event>, StoreError> {
-        let Step { cache, unit, groups, threads, .. } = step;
+    async fn commit(&self, step: Step<'_>) -> Result<(Vec<Event>, Vec<Ended>), StoreError> {
+        let Step { cache, mut unit, groups, threads, .. } = step;
+        let ended = std::mem::take(&mut unit.ended);
         self.last_ns.set(unit.last_tick().0);
         let (changes, events, counters) = unit.finish();
         if !changes.is_empty() {
@@ -147,6 +150,6 @@ impl Inner {
         }
         cache.groups.extend(groups.into_iter().map(|group| (group.row.id, group)));
         cache.threads.extend(threads.into_iter().map(|thread| (thread.id, thread)));
-        Ok(events)
+        Ok((events, ended))
     }
 }

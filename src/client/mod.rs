@@ -9,23 +9,27 @@ mod decide;
 mod driver;
 mod events;
 mod feed;
+mod groups;
 mod history;
 mod identity;
 mod inspect;
 mod list;
 mod load;
 mod open;
+mod operate;
 mod outbox;
 mod overhear;
 mod prepare;
 mod process;
 mod reads;
+mod refresh;
 mod send;
 mod sync;
 mod sync_some;
 mod verbs;
 mod welcomes;
 
+pub use crate::engine::settings::{NewGroup, Role, Setting};
 pub use events::EventSubscription;
 pub use feed::{Interest, News};
 pub use inspect::{GroupInspection, Inspection};
@@ -64,6 +68,7 @@ pub(crate) struct Inner {
     identity: identity::Logs,
     thread_ids: RefCell<BTreeMap<GroupId, ThreadId>>,
     sends: send::Queue,
+    operations: operate::Waiting,
     /// One outbox run a group at a time.
     outboxes: RefCell<BTreeMap<GroupId, Rc<Mutex<()>>>>,
     /// Attempts made in this life of the client and not handed out yet.

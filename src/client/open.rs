@@ -8,7 +8,7 @@ use futures::future::LocalBoxFuture;
 
 use crate::base::{InboxId, SharedPlatform, Topic};
 use crate::client::identity::Logs;
-use crate::client::{Client, Inner, driver, events, load, send};
+use crate::client::{Client, Inner, driver, events, load, operate, send};
 use crate::delivery::{CheckedDelivery, Delivery, Outgoing};
 use crate::engine::PROTOCOL_VERSION;
 use crate::engine::state::Me;
@@ -74,6 +74,7 @@ impl Client {
             identity,
             thread_ids: RefCell::default(),
             sends: send::Queue::default(),
+            operations: operate::Waiting::default(),
             outboxes: RefCell::new(BTreeMap::new()),
             fresh: RefCell::new(BTreeSet::new()),
             room: Cell::new(0),

@@ -10,11 +10,13 @@ use futures::lock::Mutex;
 
 use crate::base::{GroupId, MessageId};
 use crate::client::Inner;
+use crate::client::driver::Step;
 use crate::delivery::{DeliveryError, Outgoing};
+use crate::engine::build::{self, Built, Material};
 use crate::engine::event::Event;
 use crate::engine::publish::{self, Work};
 use crate::engine::state::GroupCtx;
-use crate::engine::{send, threads};
+use crate::engine::{send, settle, threads};
 use crate::error::Error;
 use crate::store::rows::{AttemptRow, GroupState, IntentState, Operation};
 
@@ -233,20 +235,40 @@ impl Inner {
             }
             other => other?,
         };
-        let Some(material) = material else { return Ok(()) };
-        self.step(async |step| {
-            let Some(mut ctx) = step.take_group(group).await? else { return Ok(()) };
-            // Another tab, or a commit read meanwhile, may have been first.
-            let still = ctx.intents.get(&number).is_some_and(|intent| intent.state == IntentState::ToPublish);
-            if still && ctx.is_active() {
-                let before: Vec<_> = ctx.attempts.keys().copied().collect();
-                publish::build_commit(&mut ctx, &self.me, number, &material, &mut step.unit)?;
-                self.note_fresh(&before, &ctx);
+        let Some(mut material) = material else { return Ok(()) };
+        loop {
+            match self.step(async |step| self.build_step(step, group, number, &material).await).await? {
+                Built::Attempt | Built::Ended => return Ok(()),
+                Built::Needs(references) => material.states.extend(self.identity.resolve(&references).await?),
             }
+        }
+    }
+
+    async fn build_step(
+        &self,
+        step: &mut Step<'_>,
+        group: GroupId,
+        number: u64,
+        material: &Material,
+    ) -> Result<Built, Error> {
+        let Some(mut ctx) = step.take_group(group).await? else { return Ok(Built::Ended) };
+        // Another tab, or a commit read meanwhile, may have been first.
+        let still = ctx.intents.get(&number).is_some_and(|intent| intent.state == IntentState::ToPublish);
+        if !still || !ctx.is_active() || ctx.row.hold.is_some() {
             step.keep_group(ctx);
-            Ok(())
-        })
-        .await
+            return Ok(Built::Ended);
+        }
+        let before: Vec<_> = ctx.attempts.keys().copied().collect();
+        let built = build::build(&mut ctx, &self.me, number, material, &mut step.unit)?;
+        self.note_fresh(&before, &ctx);
+        if ctx.row.state != GroupState::Active {
+            let mut thread = step.take_thread(ctx.row.thread()).await?;
+            threads::refresh(&mut thread, &ctx.row, &mut step.unit);
+            step.unit.events.push(Event::GroupChanged { group, thread: thread.id });
+            step.keep_thread(thread);
+        }
+        step.keep_group(ctx);
+        Ok(built)
     }
 
     async fn encrypt(&self, group: GroupId, sends: Vec<(u64, MessageId)>) -> Result<(), Error> {
@@ -292,7 +314,7 @@ impl Inner {
         self.step(async |step| {
             let Some(mut ctx) = step.take_group(group).await? else { return Ok(()) };
             match refused.is_empty() {
-                true => ctx.end_intent(number, &mut step.unit),
+                true => settle::completed(&mut ctx, number, &mut step.unit),
                 false if ctx.intents.contains_key(&number) => ctx.put_intent(intent.clone(), &mut step.unit),
                 // Another tab got them through.
                 false => {}

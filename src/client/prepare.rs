@@ -1,48 +1,71 @@
 //! What a commit is built from: newest identity states and checked key packages
 //! (GMOD-006, GMOD-009, JOIN-011).
 
+use crate::base::Gather as _;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::{GroupId, InboxId, InstallationId, Topic};
 use crate::client::Inner;
-use crate::engine::publish::{Material, Package};
+use crate::engine::build::{Material, Package, added};
+use crate::engine::operations;
 use crate::error::Error;
-use crate::members::{Members, Reference, Resolution, references};
+use crate::members::{Members, Reference, Resolution};
 use crate::mls;
-use crate::store::rows::Operation;
+use crate::store::rows::{GroupKind, Operation};
 use crate::wire::ClientEnvelope;
+
+/// Topics of one question.
+const TOPICS: usize = 500;
 
 impl Inner {
     /// Gathers the material for an intent's commit.
     ///
     /// # Errors
-    /// `dm.unknown_inbox` when an inbox to add does not exist; `delivery.*`.
+    /// `dm.unknown_inbox` when the peer of a DM does not exist; `delivery.*`.
     pub(super) async fn material(&self, group: GroupId, number: u64) -> Result<Option<Material>, Error> {
         let asked = self
             .step(async |step| {
                 let Some(ctx) = step.take_group(group).await? else { return Ok(None) };
                 let operation = ctx.intents.get(&number).map(|intent| intent.operation.clone());
-                let facts = ctx.mls.as_ref().map(|mls| mls.group.facts());
+                let facts = ctx.mls.as_ref().map(|mls| (mls.group.facts(), mls.group.kept_proposals()));
+                let dm = ctx.row.kind == GroupKind::Dm;
                 step.keep_group(ctx);
-                Ok(operation.zip(facts))
+                Ok(operation.zip(facts).map(|(operation, (facts, kept))| (operation, facts, kept, dm)))
             })
             .await?;
-        let Some((operation, facts)) = asked else { return Ok(None) };
+        let Some((operation, facts, kept, dm)) = asked else { return Ok(None) };
         let members = Members::read(&facts.dictionary).map_err(Error::bug)?;
-        let mut material = Material {
-            states: self.identity.resolve(&references::of_join(&members)).await?,
-            ..Material::default()
+        let concerned = operations::concerned(&operation, &members, self.me.inbox);
+        let newest = self.identity.newest_states(&concerned.iter().copied().collect::<Vec<_>>()).await?;
+        if let Some(unknown) = concerned.iter().find(|inbox| dm && !newest.contains_key(inbox)) {
+            return Err(unknown_inbox(*unknown));
+        }
+        let removed = match &operation {
+            Operation::RemoveInboxes(inboxes) => inboxes.as_slice(),
+            _ => &[],
         };
-        let Operation::AddInboxes(added) = operation else { return Ok(Some(material)) };
+        let named = concerned.iter().chain(removed).chain([&self.me.inbox]);
+        let present = named.filter_map(|inbox| {
+            let sequence_id = members.get(*inbox)?.sequence_id;
+            (sequence_id.0 > 0).then_some(Reference { inbox: *inbox, sequence_id })
+        });
+        let mut material =
+            Material { states: self.identity.resolve(&present.gather()).await?, ..Material::default() };
         let mut wanted = BTreeSet::new();
-        for inbox in added.into_iter().chain([self.me.inbox]) {
-            let (at, state) = self.identity.newest(inbox).await?.ok_or_else(|| unknown_inbox(inbox))?;
+        let kept: Vec<_> = kept.into_iter().map(|(_, proposal)| proposal).collect();
+        wanted.extend(added(&kept).map(|leaf| leaf.installation));
+        let proposed: Vec<InboxId> = added(&kept).filter_map(|leaf| leaf.inbox).collect();
+        for (inbox, (at, state)) in self.identity.newest_states(&proposed).await? {
+            material.latest_of_kept.insert(inbox, at);
+            let reference = Reference { inbox, sequence_id: at };
+            material.states.insert(reference, Resolution::Installations(state.installations()));
+        }
+        for (inbox, (at, state)) in newest {
             let installations = state.installations();
             wanted.extend(installations.iter().copied());
             material.latest.insert(inbox, at);
-            material
-                .states
-                .insert(Reference { inbox, sequence_id: at }, Resolution::Installations(installations));
+            let reference = Reference { inbox, sequence_id: at };
+            material.states.insert(reference, Resolution::Installations(installations));
         }
         for leaf in &facts.leaves {
             wanted.remove(&leaf.installation);
@@ -60,7 +83,10 @@ impl Inner {
             return Ok(BTreeMap::new());
         }
         let topics: Vec<Topic> = installations.iter().map(|id| Topic::KeyPackage(*id)).collect();
-        let answers = self.delivery.newest(topics.clone()).await?;
+        let mut answers = Vec::with_capacity(topics.len());
+        for chunk in topics.chunks(TOPICS) {
+            answers.extend(self.delivery.newest(chunk.to_vec()).await?);
+        }
         let (now, scratch) = (self.platform.now(), mls::Scratch::new());
         let mut packages = BTreeMap::new();
         for (installation, envelope) in installations.into_iter().zip(answers) {

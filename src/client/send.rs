@@ -86,7 +86,7 @@ impl Client {
 }
 
 impl Inner {
-    fn random_hex(&self) -> String {
+    pub(super) fn random_hex(&self) -> String {
         let mut bytes = [0; 16];
         self.platform.random(&mut bytes);
         hex::encode(bytes)

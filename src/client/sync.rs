@@ -7,7 +7,7 @@ use std::rc::Rc;
 use futures::StreamExt;
 use futures::channel::mpsc;
 
-use crate::base::{GroupId, SequenceId, Topic};
+use crate::base::{GroupId, InboxId, SequenceId, Topic};
 use crate::client::process::{Processed, position};
 use crate::client::{Client, Inner, load};
 use crate::delivery::{DeliveryError, Incoming, Subscription};
@@ -49,6 +49,7 @@ impl Client {
         self.0.run_outboxes(&mut report).await?;
         let welcomes = self.0.take_welcomes().await?;
         self.0.sync_groups(&mut report, |_| true).await?;
+        self.0.refresh(|_| true).await?;
         // What was read can leave something to publish: a change to rebuild, Welcomes.
         self.0.run_outboxes(&mut report).await?;
         welcomes.map(|()| report)
@@ -116,11 +117,15 @@ impl Inner {
                     if self.sync_group(group).await.is_ok_and(|done| done.owes) {
                         self.kick(group);
                     }
+                    if let Ok(Some(row)) = self.group_row(group).await {
+                        self.listen_to_members(&row);
+                    }
                 }
                 Topic::Welcome(_) => {
                     let _ = self.sync_welcomes().await;
                 }
-                Topic::Identity(_) | Topic::KeyPackage(_) => {}
+                Topic::Identity(inbox) => self.look_after(inbox).await,
+                Topic::KeyPackage(_) => {}
             }
         }
     }
@@ -144,7 +149,30 @@ impl Inner {
         // Without the list nothing is subscribed; an explicit sync still reads everything.
         for row in self.active_groups().await.unwrap_or_default() {
             self.listen(Topic::Group(row.id));
+            self.listen_to_members(&row);
         }
+    }
+
+    /// Hears of new identity updates of a group's members.
+    fn listen_to_members(&self, row: &GroupRow) {
+        row.members.iter().for_each(|member| self.listen(Topic::Identity(member.inbox)));
+    }
+
+    /// An inbox has a new identity update: every group it is in is brought up to date (GMOD-029).
+    async fn look_after(self: &Rc<Self>, inbox: InboxId) {
+        let mut rows = self.active_groups().await.unwrap_or_default();
+        rows.retain(|row| row.members.iter().any(|member| member.inbox == inbox));
+        // What cannot be read now is looked at with the next sync.
+        for group in self.refresh_members(&rows).await.unwrap_or_default() {
+            self.kick(group);
+        }
+    }
+
+    /// Looks after the members of the active groups that are `wanted` (GMOD-029).
+    pub(super) async fn refresh(self: &Rc<Self>, wanted: impl Fn(&GroupRow) -> bool) -> Result<(), Error> {
+        let mut rows = self.active_groups().await?;
+        rows.retain(wanted);
+        self.refresh_members(&rows).await.map(|_| ())
     }
 
     async fn active_groups(&self) -> Result<Vec<GroupRow>, Error> {

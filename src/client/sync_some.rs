@@ -34,6 +34,7 @@ impl Client {
         let welcomes = self.0.take_welcomes().await?;
         let wanted = self.0.groups_by_consent(Filter::listing(states)).await?;
         self.0.sync_groups(&mut report, |group| wanted.contains(&group)).await?;
+        self.0.refresh(|row| wanted.contains(&row.id)).await?;
         self.0.run_outboxes(&mut report).await?;
         welcomes.map(|()| report)
     }

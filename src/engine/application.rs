@@ -3,6 +3,7 @@
 
 use crate::base::{MessageId, Nanos, SequenceId};
 use crate::engine::event::Event;
+use crate::engine::leave;
 use crate::engine::receive::{Known, Outcomes, reject};
 use crate::engine::settle::{expiry, raise_activity};
 use crate::engine::state::{GroupCtx, ThreadCtx};
@@ -61,6 +62,10 @@ pub fn receive(
         expires_ns: expiry(&ctx.row.settings, server_ns),
     };
     raise_activity(ctx, server_ns);
+    if leave::is_request(&row.content_type) {
+        leave::note(ctx, inbox);
+        leave::serve(ctx, known.me, unit);
+    }
     unit.changes.insert(&row);
     unit.events.push(Event::Message { row: Box::new(row), consent: thread.state() });
     Outcomes::Applied

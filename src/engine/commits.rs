@@ -1,6 +1,7 @@
 //! A commit or a proposal met in the topic, own or foreign: judged by the same rules, merged last
 //! (GMOD-016, GMOD-019, GMOD-021, GMOD-036).
 
+use crate::base::Gather as _;
 use crate::base::{Nanos, SequenceId};
 use crate::commit::kinds::{Place, unsupported};
 use crate::commit::{self, Ground, Verdict, transcript};
@@ -8,7 +9,8 @@ use crate::engine::event::Event;
 use crate::engine::receive::{Known, Outcomes, from_verdict, reject};
 use crate::engine::state::{GroupCtx, ThreadCtx};
 use crate::engine::unit::Unit;
-use crate::engine::{settle, transcripts, views};
+use crate::engine::{build, leave, settle, transcripts, views};
+use crate::error::Error;
 use crate::meta::{MetaError, Op, next_dictionary};
 use crate::mls::facts::{AppDataOp, CommitFacts, ProposalFacts, SenderFacts};
 use crate::mls::{self, OpenError, OpenedCommit, PendingProposal};
@@ -38,7 +40,7 @@ pub fn own(
                 return Outcomes::Held("storage".into(), error.to_string());
             }
             ctx.end_attempt(attempt.hash, unit);
-            settle::given_up(ctx, attempt.intent, "commit.rejected", unit);
+            settle::given_up(ctx, attempt.intent, build::refused(&code, &reason), unit);
             return Outcomes::Rejected(code, reason);
         }
         waiting => return waiting,
@@ -46,8 +48,7 @@ pub fn own(
     if let Err(error) = mls::merge_pending(&state.scratch, &mut state.group) {
         return Outcomes::Held("bug".into(), error.to_string());
     }
-    settle::committed(ctx, attempt, at.0, unit);
-    applied(ctx, thread, known, &facts, at, unit);
+    applied(ctx, thread, known, (&facts, Some(attempt)), at, unit);
     Outcomes::Applied
 }
 
@@ -78,7 +79,7 @@ pub fn foreign(
     if let Err(error) = mls::merge(&state.scratch, &mut state.group, staged) {
         return Outcomes::Held("bug".into(), error.to_string());
     }
-    applied(ctx, thread, known, &facts, at, unit);
+    applied(ctx, thread, known, (&facts, None), at, unit);
     Outcomes::Applied
 }
 
@@ -92,18 +93,18 @@ fn examine(facts: &CommitFacts, known: &Known<'_>, at: (SequenceId, Nanos)) -> O
     from_verdict(commit::judge(facts, &ground))
 }
 
-/// What follows from a merged commit.
+/// What follows from a merged commit: of another installation, or the own one of an attempt.
 fn applied(
     ctx: &mut GroupCtx,
     thread: &mut ThreadCtx,
     known: &Known<'_>,
-    facts: &CommitFacts,
+    (facts, attempt): (&CommitFacts, Option<&AttemptRow>),
     at: (SequenceId, Nanos),
     unit: &mut Unit,
 ) {
-    // Leave requests come with groups; nobody leaves a DM.
+    let leaving = ctx.row.leaving.iter().copied().gather();
     if let (Ok(Some(update)), SenderFacts::Member(by)) =
-        (transcript::of_commit(facts, &Default::default()), &facts.committer)
+        (transcript::of_commit(facts, &leaving), &facts.committer)
     {
         let sender = (by.inbox.unwrap_or(known.me.inbox), by.installation);
         let source = transcripts::Source { key: at.1.0.to_string(), sender, at };
@@ -116,11 +117,16 @@ fn applied(
         let row = ctx.row_mut();
         views::describe(row, &after, authenticator);
         row.rolled_back &= !rolled_back_ends;
+        leave::settle(row, known.me.inbox);
+    }
+    if let Some(attempt) = attempt {
+        settle::committed(ctx, attempt, at.0, unit);
     }
     if !facts.leaves_after.iter().any(|leaf| leaf.installation == known.me.installation) {
         removed(ctx, unit);
     }
     settle::rebuild_stale(ctx, unit);
+    leave::serve(ctx, known.me, unit);
     unit.events.push(Event::GroupChanged { group: ctx.row.id, thread: ctx.row.thread() });
 }
 
@@ -134,7 +140,8 @@ fn removed(ctx: &mut GroupCtx, unit: &mut Unit) {
         .filter(|intent| !matches!(intent.operation, Operation::Send { .. }))
         .map(|intent| intent.number)
         .collect();
-    ended.into_iter().for_each(|number| ctx.end_intent(number, unit));
+    let why = || Error::new("group.not_a_member", "this installation was removed from the group meanwhile");
+    ended.into_iter().for_each(|number| ctx.finish_intent(number, Err(why()), unit));
 }
 
 fn operations(updates: &[(u16, AppDataOp)]) -> Vec<(u16, Op)> {

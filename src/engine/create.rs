@@ -1,14 +1,16 @@
-//! Creating a DM, and reusing one (DMS-002, DMS-005, CONS-020, GMOD-037).
+//! Creating a DM or a group, and reusing a DM (DMS-002, DMS-005, CONS-020, GMOD-037).
 
-use crate::base::{DmId, GroupId, InboxId, SequenceId, ThreadId};
+use crate::base::{DmId, GroupId, InboxId, SequenceId};
 use crate::consent::{Entity, State, app_act};
 use crate::engine::event::Event;
+use crate::engine::operations::MAX_INBOXES;
+use crate::engine::settings::NewGroup;
 use crate::engine::state::{GroupCtx, Me, MlsState, ThreadCtx};
 use crate::engine::unit::Unit;
 use crate::engine::{threads, views};
 use crate::error::Error;
 use crate::members::Entry;
-use crate::meta::{FIRST_FLOOR, NewConversation, Settings};
+use crate::meta::{Components, CreateError, FIRST_FLOOR, NewConversation, Settings};
 use crate::mls::{self, Scratch};
 use crate::policy;
 use crate::store::rows::{GroupKind, GroupRow, GroupState, Operation, SettingsView};
@@ -28,6 +30,13 @@ pub fn reusable(thread: &ThreadCtx) -> Option<GroupId> {
     row.groups.iter().any(|group| !group.restored).then_some(row.winner)
 }
 
+/// The id of a group made with this randomness: its first 16 bytes (GMOD-037).
+pub fn group_id(chance: &[u8; 48]) -> GroupId {
+    let mut id = [0; 16];
+    id.copy_from_slice(&chance[..16]);
+    GroupId(id)
+}
+
 /// Creates a DM with `peer`; `chance` is random: the group id (GMOD-037) and the commit-log key,
 /// which a DM can never gain later. Adding the peer is its first intent.
 pub fn create_dm(
@@ -38,26 +47,75 @@ pub fn create_dm(
     unit: &mut Unit,
 ) -> Result<GroupCtx, Error> {
     let dm = dm_with(me, peer)?;
-    let (mut id, mut signer) = ([0; 16], [0; 32]);
-    id.copy_from_slice(&chance[..16]);
+    let mut signer = [0; 32];
     signer.copy_from_slice(&chance[16..]);
-    let id = GroupId(id);
-    let new = NewConversation {
+    let new = conversation(me, &Settings::default(), &signer, |new| policy::new_dm(new, peer))?;
+    begin(me, (GroupKind::Dm, Some(dm)), (group_id(chance), &new), vec![peer], thread, unit)
+}
+
+/// Creates a group. Adding its members is its first intent, which also raises the creator's own
+/// entry and adds its other installations; it is there even without members.
+///
+/// # Errors
+/// `group.limit`, `input.value` for a setting its component does not allow.
+pub fn create_group(
+    me: &Me,
+    new: &NewGroup,
+    chance: &[u8; 48],
+    thread: &mut ThreadCtx,
+    unit: &mut Unit,
+) -> Result<GroupCtx, Error> {
+    let mut members: Vec<InboxId> = Vec::with_capacity(new.members.len());
+    for inbox in &new.members {
+        if *inbox != me.inbox && !members.contains(inbox) {
+            members.push(*inbox);
+        }
+    }
+    if members.len() >= MAX_INBOXES {
+        let count = members.len() + 1;
+        return Err(Error::new(
+            "group.limit",
+            format!("the group would have {count} members; at most {MAX_INBOXES} are possible"),
+        ));
+    }
+    let mut signer = [0; 32];
+    signer.copy_from_slice(&chance[16..]);
+    let dictionary = conversation(me, &new.settings, &signer, |born| policy::new_group(born, &new.policies))?;
+    let id = group_id(chance);
+    begin(me, (GroupKind::Group, None), (id, &dictionary), members, thread, unit)
+}
+
+fn conversation(
+    me: &Me,
+    settings: &Settings,
+    signer: &[u8; 32],
+    make: impl FnOnce(&NewConversation<'_>) -> Result<Components, CreateError>,
+) -> Result<Components, Error> {
+    make(&NewConversation {
         creator: me.inbox,
         creator_entry: &Entry::default().encode(),
         floor: FIRST_FLOOR,
-        settings: &Settings::default(),
-        commit_log_signer: Some(&signer),
-    };
-    let dictionary = policy::new_dm(&new, peer).map_err(Error::bug)?;
-    let scratch = Scratch::new();
-    let group = mls::create(&scratch, &me.keys, me.inbox, id, &dictionary).map_err(Error::bug)?;
+        settings,
+        commit_log_signer: Some(signer),
+    })
+    .map_err(|error| Error::new("input.value", error.to_string()))
+}
 
+fn begin(
+    me: &Me,
+    (kind, dm): (GroupKind, Option<DmId>),
+    (id, dictionary): (GroupId, &Components),
+    members: Vec<InboxId>,
+    thread: &mut ThreadCtx,
+    unit: &mut Unit,
+) -> Result<GroupCtx, Error> {
+    let scratch = Scratch::new();
+    let group = mls::create(&scratch, &me.keys, me.inbox, id, dictionary).map_err(Error::bug)?;
     let now = unit.now;
     let mut row = GroupRow {
         id,
-        kind: GroupKind::Dm,
-        dm: Some(dm),
+        kind,
+        dm,
         state: GroupState::Active,
         adder: me.inbox,
         creator: me.inbox,
@@ -72,17 +130,19 @@ pub fn create_dm(
         settings: SettingsView::default(),
         rolled_back: false,
         last_intent: 0,
+        leaving: Vec::new(),
+        left: false,
     };
     views::describe(&mut row, &group.facts(), group.authenticator());
     let mut ctx = GroupCtx::fresh(row, 0, Some(MlsState { scratch, group }), SequenceId::default());
-    ctx.add_intent(Operation::AddInboxes(vec![peer]), unit);
+    ctx.add_intent(Operation::AddInboxes(members), unit);
 
     let record = app_act(Entity::Conversation(id), State::Allowed, now);
     thread.consents.insert(id, record);
     unit.put_consent(None, record);
     let duplicate = thread.row.is_some();
     threads::refresh(thread, &ctx.row, unit);
-    let (thread, consent) = (ThreadId::Dm(dm), State::Allowed);
+    let (thread, consent) = (thread.id, State::Allowed);
     unit.events.push(Event::Conversation { group: id, thread, consent, duplicate });
     unit.changes.strict();
     Ok(ctx)

@@ -128,6 +128,8 @@ pub fn settle(
         settings: SettingsView::default(),
         rolled_back: false,
         last_intent: existing.map_or(0, |(row, _)| row.last_intent),
+        leaving: Vec::new(),
+        left: false,
     };
     views::describe(&mut row, &group.facts(), group.authenticator());
     let revision = existing.map_or(0, |(_, revision)| revision);
@@ -136,7 +138,8 @@ pub fn settle(
             .delete_prefix(crate::store::Table::Mls, &crate::store::rows::MlsPageRow::group_prefix(row.id));
     }
     let ctx = GroupCtx::fresh(row, revision, Some(MlsState { scratch, group }), anchor);
-    consent(me, &ctx, thread, envelope.server_ns, unit);
+    let left = existing.is_some_and(|(row, _)| row.left);
+    consent(me, &ctx, thread, (envelope.server_ns, left), unit);
     let duplicate = thread.row.is_some();
     threads::refresh(thread, &ctx.row, unit);
     let update = transcript::of_join(adder_inbox, me.inbox);
@@ -195,7 +198,13 @@ fn admit(
 }
 
 /// The one record a join begins with (CONS-022 to CONS-025, DMS-010).
-fn consent(me: &Me, ctx: &GroupCtx, thread: &mut ThreadCtx, welcome_ns: Nanos, unit: &mut Unit) {
+fn consent(
+    me: &Me,
+    ctx: &GroupCtx,
+    thread: &mut ThreadCtx,
+    (welcome_ns, left): (Nanos, bool),
+    unit: &mut Unit,
+) {
     let group = ctx.row.id;
     let stored = thread.consents.get(&group).copied();
     let set = groups_of(thread);
@@ -208,7 +217,7 @@ fn consent(me: &Me, ctx: &GroupCtx, thread: &mut ThreadCtx, welcome_ns: Nanos, u
         adder: ctx.row.adder,
         stored: stored.as_ref(),
         siblings: &siblings,
-        left: false,
+        left,
         welcome_ns,
     });
     if let Some(record) = record {

@@ -10,16 +10,20 @@
 //! - A message OpenMLS reports as already read (`SecretReuse`) is a repetition, not a rejection.
 
 pub mod application;
+pub mod build;
 pub mod commits;
 pub mod consent;
 pub mod create;
 pub mod event;
 pub mod history;
 pub mod join;
+pub mod leave;
 pub mod list;
+pub mod operations;
 pub mod publish;
 pub mod receive;
 pub mod send;
+pub mod settings;
 pub mod settle;
 pub mod state;
 pub mod threads;

@@ -10,25 +10,18 @@
 //! | message not encrypted, proposals kept | want a commit that ends them |
 //! | message of a group that has ended | mark it as failed |
 
-use crate::base::Gather as _;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use crate::base::{InboxId, InstallationId, MessageId, SequenceId, Topic, sha256};
-use crate::commit::{self, Latest, PlanError};
+use crate::base::{MessageId, Topic};
 use crate::delivery::{Outgoing, Receipt};
 use crate::engine::event::Event;
-use crate::engine::state::{GroupCtx, Me};
+use crate::engine::state::GroupCtx;
 use crate::engine::unit::Unit;
-use crate::engine::{send, settle};
+use crate::engine::{leave, send, settle};
 use crate::error::Error;
-use crate::members::States;
-use crate::meta::component::GROUP_MEMBERSHIP;
-use crate::meta::{Op, next_dictionary};
-use crate::mls::facts::AppDataOp;
-use crate::mls::{self, CommitPlan};
+use crate::mls::{self};
 use crate::store::rows::{
     AttemptRow, GroupState, IntentRow, IntentState, MessageRow, MessageStatus, Operation, Outcome,
-    OwedWelcome,
 };
 use crate::wire::{ClientEnvelope, WelcomeAlgorithm, WelcomeInput};
 
@@ -189,9 +182,13 @@ pub fn refused(
         if let Some(mls) = ctx.mls.as_mut() {
             mls::clear_pending(&mls.scratch, &mut mls.group).map_err(Error::bug)?;
         }
-        settle::given_up(ctx, attempt.intent, "delivery.refused", unit);
+        let why = "the delivery service refused the change for good";
+        settle::given_up(ctx, attempt.intent, Error::new("delivery.refused", why), unit);
     } else {
         ctx.end_intent(attempt.intent, unit);
+        if let Some(request) = rows.iter().find(|row| leave::is_request(&row.content_type)) {
+            leave::withdraw(ctx, request.sender_inbox);
+        }
         rows.into_iter().for_each(|row| fail_message(row, "delivery.refused", unit));
     }
     Ok(())
@@ -232,106 +229,6 @@ pub fn fail_message(mut row: MessageRow, code: &str, unit: &mut Unit) {
     let (id, group, thread, status) = (row.id, row.group, row.thread, row.status.clone());
     unit.changes.put(&row);
     unit.events.push(Event::MessageStatus { id, group, thread, status });
-}
-
-/// A usable key package.
-pub struct Package {
-    /// The TLS KeyPackage.
-    pub bytes: Vec<u8>,
-    /// The HPKE key its Welcome is wrapped to.
-    pub init_key: Vec<u8>,
-}
-
-/// What a commit is built from, fetched before.
-#[derive(Default)]
-pub struct Material {
-    /// The latest identity update of each inbox concerned.
-    pub latest: BTreeMap<InboxId, SequenceId>,
-    /// The states at those, and at the present entries.
-    pub states: States,
-    /// Checked key packages.
-    pub packages: BTreeMap<InstallationId, Package>,
-}
-
-/// Builds the commit of `number` and stores it as an attempt (GMOD-006, GMOD-009).
-///
-/// # Errors
-/// `dm.unknown_inbox`, `dm.no_installation`: nobody can be added.
-pub fn build_commit(
-    ctx: &mut GroupCtx,
-    me: &Me,
-    number: u64,
-    material: &Material,
-    unit: &mut Unit,
-) -> Result<(), Error> {
-    let mut intent =
-        ctx.intents.get(&number).cloned().ok_or_else(|| Error::bug("building for an intent that is gone"))?;
-    let mls = ctx.mls.as_mut().ok_or_else(|| Error::bug("an active group without MLS state"))?;
-    let facts = mls.group.facts();
-    let add: BTreeSet<InboxId> = match &intent.operation {
-        Operation::AddInboxes(inboxes) => inboxes.iter().copied().gather(),
-        _ => BTreeSet::new(),
-    };
-    let usable = material.packages.keys().copied().gather();
-    let wanted = Latest {
-        add: &add,
-        remove: &BTreeSet::new(),
-        latest: &material.latest,
-        states: &material.states,
-        usable: &usable,
-    };
-    let planned = commit::plan(&facts, (me.inbox, me.installation), &wanted).map_err(unplanned)?;
-    if !planned.unreachable.is_empty() {
-        return Err(Error::new(
-            "dm.no_installation",
-            "the other inbox has no device that can be added now: none has a key package that is valid today \
-             by the clock here",
-        ));
-    }
-    let packages: Vec<(InstallationId, &Package)> = planned
-        .adds
-        .iter()
-        .filter_map(|(_, id)| material.packages.get(id).map(|package| (*id, package)))
-        .collect();
-    let writes: Vec<(u16, Vec<u8>)> =
-        planned.membership.into_iter().map(|delta| (GROUP_MEMBERSHIP, delta)).collect();
-    let ops: Vec<(u16, Op)> = writes.iter().map(|(id, delta)| (*id, Op::Update(delta.clone()))).collect();
-    let (dictionary_after, _) = next_dictionary(&facts.dictionary, &ops).map_err(Error::bug)?;
-    let plan = CommitPlan {
-        adds: packages.iter().map(|(_, package)| package.bytes.clone()).collect(),
-        removes: planned.removes,
-        app_data: writes.into_iter().map(|(id, delta)| (id, AppDataOp::Update(delta))).collect(),
-        kept: Vec::new(),
-        dictionary_after,
-        force_self_update: true,
-    };
-    let sealed = mls::commit(&mls.scratch, &mut mls.group, &me.keys, plan).map_err(Error::bug)?;
-    let envelope =
-        ClientEnvelope::GroupMessage { data: sealed.bytes, sender_hmac: Vec::new(), should_push: false };
-    let payload = envelope.encode();
-    let hash = sha256(&payload);
-    intent.welcome = sealed.welcome.map(|welcome| OwedWelcome {
-        anchor: SequenceId::default(),
-        welcome,
-        recipients: packages.iter().map(|(id, package)| (*id, package.init_key.clone())).collect(),
-    });
-    intent.state = IntentState::Published(hash);
-    intent.builds += 1;
-    let (group, epoch, topic) = (ctx.row.id, facts.epoch, Topic::Group(ctx.row.id));
-    ctx.put_intent(intent, unit);
-    let (commit, outcome) = (true, Outcome::Unknown);
-    ctx.put_attempt(AttemptRow { hash, intent: number, group, topic, payload, epoch, commit, outcome }, unit);
-    unit.changes.strict();
-    Ok(())
-}
-
-fn unplanned(error: PlanError) -> Error {
-    let code = match &error {
-        PlanError::UnknownInbox(_) => "dm.unknown_inbox",
-        PlanError::OwnInstallation => "group.not_a_member",
-        _ => return Error::bug(error),
-    };
-    Error::new(code, error.to_string())
 }
 
 /// The Welcomes an applied commit owes, one for each added installation (GMOD-018).

@@ -259,8 +259,11 @@ pub(super) fn above(floor: &str, client: &Version) -> Option<String> {
 }
 
 pub(super) fn paused(floor: &str) -> Outcomes {
-    let detail = format!("the group requires version {floor} or later; update the app");
-    Outcomes::Held("floor".into(), detail)
+    Outcomes::Held("floor".into(), paused_sentence(floor))
+}
+
+pub(super) fn paused_sentence(floor: &str) -> String {
+    format!("the group requires version {floor} or later; update the app")
 }
 
 pub(super) fn reject(code: &str, reason: &str) -> Outcomes {

@@ -12,7 +12,8 @@ use crate::store::rows::{
     AttemptRow, ContentTypeView, GroupState, IntentState, MessageKind, MessageRow, MessageStatus, Operation,
     Outcome,
 };
-use crate::wire::{ClientEnvelope, EncodedContent, PlaintextV1, message_id};
+use crate::wire::content_type::{AUTHORITY, LEAVE_REQUEST};
+use crate::wire::{ClientEnvelope, ContentType, EncodedContent, PlaintextV1, message_id};
 
 /// Greatest size of an EncodedContent an app may send: it must fit, padded and framed, into one
 /// envelope of 1 MiB.
@@ -29,6 +30,16 @@ pub struct Outbound {
     pub key: String,
     /// Whether receivers are to be notified.
     pub push: bool,
+}
+
+impl Outbound {
+    /// A leave request, which apps send through their own call only (GMOD-031).
+    pub fn leave_request(bytes: Vec<u8>, key: String) -> Self {
+        let t = ContentType::xmtp(LEAVE_REQUEST, 1, 0);
+        let content_type =
+            ContentTypeView { authority: t.authority, type_id: t.type_id, major: t.major, minor: t.minor };
+        Self { bytes, content_type, key, push: false }
+    }
 }
 
 /// Reads an app's EncodedContent. Whether receivers are to be notified follows from the content
@@ -53,6 +64,12 @@ pub fn accept(bytes: Vec<u8>, key: String) -> Result<Outbound, Error> {
         return Err(Error::new(
             "content.reserved_type",
             "membership-change transcripts are written by the client itself and are never sent",
+        ));
+    }
+    if content.content_type.authority == AUTHORITY && content.content_type.type_id == LEAVE_REQUEST {
+        return Err(Error::new(
+            "content.reserved_type",
+            "a leave request is sent with requestRemoval(), which checks whether leaving is possible",
         ));
     }
     if content.content_type == EncodedContent::text("").content_type && content.content.is_empty() {

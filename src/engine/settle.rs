@@ -5,8 +5,10 @@ use crate::base::{Nanos, SequenceId};
 use crate::consent::{Entity, Record, State, app_act, sending};
 use crate::engine::consent::groups_of;
 use crate::engine::event::Event;
+use crate::engine::operations;
 use crate::engine::state::{GroupCtx, ThreadCtx};
 use crate::engine::unit::Unit;
+use crate::error::Error;
 use crate::store::rows::{
     AttemptRow, GroupKind, GroupState, IntentRow, IntentState, MessageRow, MessageStatus, Operation,
     SettingsView,
@@ -97,7 +99,8 @@ pub fn expiry(settings: &SettingsView, sent: Nanos) -> Option<Nanos> {
     (*from > 0 && *lasts > 0 && sent.0 >= *from).then(|| Nanos(sent.0.saturating_add(*lasts)))
 }
 
-/// An own commit was applied at `at`: Welcomes it owes come next, otherwise it is finished.
+/// An own commit was applied at `at`, and the row shows it: Welcomes it owes come next, otherwise
+/// what is left of the operation.
 pub fn committed(ctx: &mut GroupCtx, attempt: &AttemptRow, at: SequenceId, unit: &mut Unit) {
     ctx.end_attempt(attempt.hash, unit);
     let Some(mut intent) = ctx.intents.get(&attempt.intent).cloned() else { return };
@@ -108,8 +111,21 @@ pub fn committed(ctx: &mut GroupCtx, attempt: &AttemptRow, at: SequenceId, unit:
             ctx.put_intent(intent, unit);
             unit.changes.strict();
         }
-        None => ctx.end_intent(attempt.intent, unit),
+        None => completed(ctx, attempt.intent, unit),
     }
+}
+
+/// A commit of an operation is applied and owes nothing any more: the rest of a split one comes
+/// next, otherwise it has ended.
+pub fn completed(ctx: &mut GroupCtx, number: u64, unit: &mut Unit) {
+    let Some(mut intent) = ctx.intents.get(&number).cloned() else { return };
+    if operations::remaining(&ctx.row, &intent.operation, &intent.left_out).is_empty() {
+        return ctx.finish_intent(number, Ok(()), unit);
+    }
+    intent.state = IntentState::ToPublish;
+    (intent.welcome, intent.builds) = (None, 0);
+    ctx.put_intent(intent, unit);
+    unit.changes.strict();
 }
 
 /// The epoch moved: an own commit in flight is built again on the new state (GMOD-036), unless
@@ -120,8 +136,8 @@ pub fn rebuild_stale(ctx: &mut GroupCtx, unit: &mut Unit) {
     };
     let waiting: Vec<IntentRow> = ctx.intents.values().filter(open).cloned().collect();
     for mut intent in waiting {
-        if is_done(ctx, &intent.operation) {
-            ctx.end_intent(intent.number, unit);
+        if operations::is_done(&ctx.row, &intent.operation, &intent.left_out) {
+            ctx.finish_intent(intent.number, Ok(()), unit);
             continue;
         }
         if let IntentState::Published(hash) = intent.state
@@ -135,18 +151,6 @@ pub fn rebuild_stale(ctx: &mut GroupCtx, unit: &mut Unit) {
     forget_old_attempts(ctx, unit);
 }
 
-/// True when another commit already did what the operation wants.
-fn is_done(ctx: &GroupCtx, operation: &Operation) -> bool {
-    match operation {
-        Operation::AddInboxes(inboxes) => {
-            inboxes.iter().all(|inbox| ctx.row.members.iter().any(|member| member.inbox == *inbox))
-        }
-        // What it is for ends with the epoch: kept proposals, and secrets of a state rolled back.
-        Operation::SelfUpdate => !ctx.row.rolled_back,
-        Operation::Send { .. } => false,
-    }
-}
-
 fn forget_old_attempts(ctx: &mut GroupCtx, unit: &mut Unit) {
     let named = |hash: &[u8; 32]| ctx.intents.values().any(|i| i.state == IntentState::Published(*hash));
     let old = ctx.attempts.values().filter(|a| a.epoch + KEPT_EPOCHS < ctx.row.epoch && !named(&a.hash));
@@ -154,10 +158,12 @@ fn forget_old_attempts(ctx: &mut GroupCtx, unit: &mut Unit) {
     old.into_iter().for_each(|hash| ctx.end_attempt(hash, unit));
 }
 
-/// A change of ours can never be made. A DM that nobody else is in has failed with it: `code` says
-/// why, its messages are given up, and `createDm` may try again.
-pub fn given_up(ctx: &mut GroupCtx, intent: u64, code: &str, unit: &mut Unit) {
-    ctx.end_intent(intent, unit);
+/// A change of ours can never be made, and `why`. A DM that nobody else is in has failed with it:
+/// its messages are given up, and `createDm` may try again.
+pub fn given_up(ctx: &mut GroupCtx, intent: u64, why: Error, unit: &mut Unit) {
+    let code = why.code;
+    ctx.finish_intent(intent, Err(why), unit);
+    unit.changes.strict();
     if ctx.row.kind != GroupKind::Dm || ctx.row.members.len() > 1 {
         return;
     }
@@ -166,5 +172,4 @@ pub fn given_up(ctx: &mut GroupCtx, intent: u64, code: &str, unit: &mut Unit) {
     let changes = |intent: &&IntentRow| !matches!(intent.operation, Operation::Send { .. });
     let numbers: Vec<u64> = ctx.intents.values().filter(changes).map(|intent| intent.number).collect();
     numbers.into_iter().for_each(|number| ctx.end_intent(number, unit));
-    unit.changes.strict();
 }

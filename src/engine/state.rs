@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 use crate::base::{GroupId, SequenceId, ThreadId, Topic, Version};
 use crate::base::{InboxId, InstallationId};
 use crate::consent::{Record, State, state_of};
-use crate::engine::unit::Unit;
+use crate::engine::unit::{Ended, Unit};
 use crate::error::Error;
 use crate::mls::{Group, InstallationKeys, Scratch};
 use crate::store::Table;
 use crate::store::rows::{
-    AttemptRow, GroupRow, GroupState, IntentRow, IntentState, MlsPageRow, Operation, PositionRow, Row,
-    ThreadRow, TranscriptRow,
+    AttemptRow, GroupRow, GroupState, IntentRow, IntentState, LeftOut, MlsPageRow, Operation, PositionRow,
+    Row, ThreadRow, TranscriptRow,
 };
 
 /// Who we are.
@@ -109,8 +109,15 @@ impl GroupCtx {
         let row = self.row_mut();
         row.last_intent += 1;
         let (number, group) = (row.last_intent, row.id);
-        let intent =
-            IntentRow { number, group, operation, state: IntentState::ToPublish, builds: 0, welcome: None };
+        let intent = IntentRow {
+            number,
+            group,
+            operation,
+            state: IntentState::ToPublish,
+            builds: 0,
+            welcome: None,
+            left_out: LeftOut::default(),
+        };
         self.put_intent(intent, unit);
         number
     }
@@ -120,6 +127,14 @@ impl GroupCtx {
         unit.changes.put(&intent);
         self.row_changed = true;
         self.intents.insert(intent.number, intent);
+    }
+
+    /// Ends an operation and tells whoever waits for it.
+    pub fn finish_intent(&mut self, number: u64, result: Result<(), Error>, unit: &mut Unit) {
+        let left_out = self.intents.get(&number).map(|intent| intent.left_out.clone());
+        let result = result.map(|()| left_out.unwrap_or_default());
+        unit.ended.push(Ended { intent: (self.row.id, number), result });
+        self.end_intent(number, unit);
     }
 
     /// Removes a finished intent.

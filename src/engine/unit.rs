@@ -1,10 +1,19 @@
 //! One step's write-set, clock reading and events: what every verb fills and the client commits.
 
-use crate::base::{MessageId, Nanos};
+use crate::base::{GroupId, MessageId, Nanos};
 use crate::consent::{Entity, Record, state_of};
 use crate::engine::event::Event;
-use crate::store::rows::{ConsentRow, CountersRow, MessageRow, Row};
+use crate::error::Error;
+use crate::store::rows::{ConsentRow, CountersRow, LeftOut, MessageRow, Row};
 use crate::store::{Changes, Table, Write};
+
+/// An operation that has come to its end, for whoever waits for it.
+pub struct Ended {
+    /// The group and the intent's number.
+    pub intent: (GroupId, u64),
+    /// Done, with whom it could not bring in; or why it never will be.
+    pub result: Result<LeftOut, Error>,
+}
 
 /// A step in the making.
 pub struct Unit {
@@ -14,6 +23,8 @@ pub struct Unit {
     pub changes: Changes,
     /// Told after the commit.
     pub events: Vec<Event>,
+    /// Operations that end with it.
+    pub ended: Vec<Ended>,
     counters: CountersRow,
     counters_revision: u64,
     counters_used: bool,
@@ -23,8 +34,8 @@ pub struct Unit {
 impl Unit {
     /// An empty step over the database-wide counters as loaded.
     pub fn new(now: Nanos, counters: CountersRow, counters_revision: u64) -> Self {
-        let (changes, events) = (Changes::default(), Vec::new());
-        Self { now, changes, events, counters, counters_revision, counters_used: false, ticks: 0 }
+        let (changes, events, ended) = (Changes::default(), Vec::new(), Vec::new());
+        Self { now, changes, events, ended, counters, counters_revision, counters_used: false, ticks: 0 }
     }
 
     /// A local time of its own: the step's clock reading, one nanosecond later at each call.

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use openmls::prelude::{GroupId as MlsGroupId, MlsGroup};
+use openmls::prelude::tls_codec::Serialize as _;
+use openmls::prelude::{GroupId as MlsGroupId, MlsGroup, Proposal};
 
 use super::describe;
 use super::facts::{GroupFacts, LeafFacts, ProposalFacts};
@@ -74,6 +75,15 @@ impl Group {
             (id, describe::proposal(&self.mls, queued))
         });
         described.collect()
+    }
+
+    /// The key package of a kept Add; `None` for anything else.
+    pub fn kept_package(&self, id: &ProposalId) -> Option<Vec<u8>> {
+        let queued = self.mls.pending_proposals().find(|q| q.proposal_reference_ref().as_slice() == id.0)?;
+        match queued.proposal() {
+            Proposal::Add(add) => add.key_package().tls_serialize_detached().ok(),
+            _ => None,
+        }
     }
 }
 

@@ -11,14 +11,18 @@ use std::rc::Rc;
 use std::task::{Poll, Waker};
 
 use dovetail::base::{GroupId, InboxId, MessageId, Nanos, Platform, SharedPlatform};
-use dovetail::client::{Client, Conversation, Inspection, OpenOptions, Sign, SyncReport};
+use dovetail::client::{
+    Client, Conversation, Inspection, NewGroup, OpenOptions, Role, Setting, Sign, SyncReport,
+};
 use dovetail::consent::{Entity, State};
 use dovetail::delivery::{Delivery, MemoryDelivery};
 use dovetail::engine::history::HistoryOptions;
+use dovetail::engine::leave::is_request as is_leave_request;
 use dovetail::engine::list::ListOptions;
 use dovetail::error::Error;
 use dovetail::identity::{Identifier, address_of, sign_erc191};
-use dovetail::store::rows::MessageRow;
+use dovetail::policy::{ALL_MEMBERS, Row};
+use dovetail::store::rows::{GroupRow, LeftOut, MessageKind, MessageRow};
 use dovetail::store::{MemoryStore, Store};
 use dovetail::wire::EncodedContent;
 use futures::executor::{LocalPool, LocalSpawner};
@@ -327,11 +331,68 @@ impl User {
 
     /// The texts of a thread, in its order.
     pub fn texts(&self, group: GroupId) -> Vec<String> {
-        self.history(group, HistoryOptions::default()).iter().map(text_of).collect()
+        let rows = self.history(group, HistoryOptions::default());
+        let text =
+            |row: &&MessageRow| row.kind == MessageKind::Application && !is_leave_request(&row.content_type);
+        rows.iter().filter(text).map(text_of).collect()
     }
 
     pub fn consent(&self, entity: Entity) -> State {
         self.call(move |client| async move { client.consent(entity).await }).expect("a state")
+    }
+
+    /// A group with these members, added.
+    pub fn group(&self, members: &[&User]) -> GroupId {
+        self.group_with(members, ALL_MEMBERS)
+    }
+
+    /// A group with these members and policies, added.
+    pub fn group_with(&self, members: &[&User], policies: &[Row]) -> GroupId {
+        let new = NewGroup {
+            members: members.iter().map(|user| user.inbox()).collect(),
+            policies: policies.to_vec(),
+            ..NewGroup::default()
+        };
+        let group = self.call(move |client| async move { client.create_group(new).await }).expect("a group");
+        self.sync();
+        members.iter().for_each(|member| drop(member.sync()));
+        group
+    }
+
+    pub fn add(&self, group: GroupId, inboxes: &[InboxId]) -> Result<LeftOut, Error> {
+        let inboxes = inboxes.to_vec();
+        self.call(move |client| async move { client.add_members(group, &inboxes).await })
+    }
+
+    pub fn remove(&self, group: GroupId, inboxes: &[InboxId]) -> Result<(), Error> {
+        let inboxes = inboxes.to_vec();
+        self.call(move |client| async move { client.remove_members(group, &inboxes).await })
+    }
+
+    pub fn set(&self, group: GroupId, setting: Setting) -> Result<(), Error> {
+        self.call(move |client| async move { client.change_settings(group, vec![setting]).await })
+    }
+
+    pub fn name(&self, group: GroupId, name: &str) -> Result<(), Error> {
+        self.set(group, Setting::Name(name.into()))
+    }
+
+    pub fn role(&self, group: GroupId, inbox: InboxId, role: Role, given: bool) -> Result<(), Error> {
+        self.call(move |client| async move { client.set_role(group, inbox, role, given).await })
+    }
+
+    pub fn leave(&self, group: GroupId) -> Result<(), Error> {
+        self.call(move |client| async move { client.request_removal(group).await })
+    }
+
+    /// The stored row of a group.
+    pub fn row(&self, group: GroupId) -> GroupRow {
+        dump::Dump::of(&self.store).groups().remove(&group).expect("a group")
+    }
+
+    /// Member inboxes of a group, ascending.
+    pub fn members(&self, group: GroupId) -> Vec<InboxId> {
+        self.row(group).members.iter().map(|member| member.inbox).collect()
     }
 
     /// Decides about a conversation.

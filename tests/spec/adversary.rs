@@ -3,7 +3,7 @@
 
 use dovetail::base::{GroupId, InboxId, SequenceId, Topic};
 use dovetail::meta::component::*;
-use dovetail::meta::{Key, MapMutation, encode_map_delta};
+use dovetail::meta::{Key, MapMutation, Op, encode_map_delta, next_dictionary};
 use dovetail::mls::facts::AppDataOp;
 use dovetail::mls::{self, CommitPlan};
 use dovetail::store::rows::{MessageStatus, MlsPageRow};
@@ -121,14 +121,19 @@ fn gmod_019_kept_proposals_do_not_block_messages() {
         }
         assert_eq!(case.mallory.group(case.group).epoch(), 2 + round);
     }
-    assert_eq!(case.alice.inspect(case.group).groups[0].row.settings.name, "", "left out of every commit");
+    assert_eq!(case.alice.inspect(case.group).groups[0].row.settings.name, "4-2", "taken along");
 }
 
 /// Applies a commit of others at a forger; anything else is skipped.
 fn follow(forger: &Forger, id: GroupId, payload: &[u8]) {
     let mut group = forger.group(id);
     if let Ok(mls::Opened::Commit(opened)) = mls::open(&forger.scratch, &mut group, &forge::mls_of(payload)) {
-        let after = group.facts().dictionary;
+        let op = |op: &AppDataOp| match op {
+            AppDataOp::Update(payload) => Op::Update(payload.clone()),
+            AppDataOp::Remove => Op::Remove,
+        };
+        let updates: Vec<_> = opened.app_data().iter().map(|(id, update)| (*id, op(update))).collect();
+        let (after, _) = next_dictionary(&group.facts().dictionary, &updates).expect("a dictionary");
         let staged = mls::stage(&forger.scratch, &group, opened, &after).expect("stages");
         mls::merge(&forger.scratch, &mut group, staged).expect("merges");
     }

@@ -114,6 +114,10 @@ pub struct GroupRow {
     pub rolled_back: bool,
     /// The last intent number given in this group.
     pub last_intent: u64,
+    /// Members whose leave request was processed and who are still there (GMOD-032).
+    pub leaving: Vec<InboxId>,
+    /// The own inbox asked to leave and was removed (CONS-025).
+    pub left: bool,
 }
 
 impl GroupRow {

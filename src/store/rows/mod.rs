@@ -16,7 +16,7 @@ pub use inbound::{AssociationRow, EnvelopeRow, EnvelopeState, PositionRow};
 pub use installation::{CountersRow, InstallationRow};
 pub use message::{ContentTypeView, MessageKind, MessageRow, MessageStatus, TranscriptRow};
 pub use mls::{MlsGlobalRow, MlsPageRow};
-pub use outbox::{AttemptRow, IntentRow, IntentState, Operation, Outcome, OwedWelcome};
+pub use outbox::{AttemptRow, IntentRow, IntentState, LeftOut, Operation, Outcome, OwedWelcome, Wish};
 pub use thread::{ListingRow, ThreadGroup, ThreadRow};
 
 use serde::de::DeserializeOwned;

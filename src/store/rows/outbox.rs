@@ -22,6 +22,33 @@ pub enum Operation {
         /// Whether receivers are to be notified.
         push: bool,
     },
+    /// Removes inboxes.
+    RemoveInboxes(Vec<InboxId>),
+    /// Brings members to their newest identity state (GMOD-029).
+    Refresh(Vec<InboxId>),
+    /// Changes settings, roles or policies, all in one commit.
+    Change(Vec<Wish>),
+}
+
+/// One wanted change of the dictionary, independent of what it will meet there.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Wish {
+    /// A scalar component has this value.
+    Value(u16, #[serde(with = "bytes")] Vec<u8>),
+    /// An inbox is, or is not, in a set component.
+    Listed(u16, InboxId, bool),
+    /// The policies of a component's registry entry: who may insert, update, delete, as numbers of
+    /// base policies; absent ones stay.
+    Policies(u16, [Option<u8>; 3]),
+}
+
+/// Whom a membership operation could not bring in (JOIN-011, GMOD-009).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// Installations without a usable key package, of inboxes that were added.
+    pub installations: Vec<InstallationId>,
+    /// Inboxes without a single usable installation: they were not added.
+    pub inboxes: Vec<InboxId>,
 }
 
 /// How far an intent got. A finished one is deleted; one given up leaves its reason on what it served.
@@ -62,6 +89,8 @@ pub struct IntentRow {
     pub builds: u32,
     /// Welcomes owed once the commit in flight is applied (GMOD-018).
     pub welcome: Option<OwedWelcome>,
+    /// Whom it could not bring in so far.
+    pub left_out: LeftOut,
 }
 
 impl IntentRow {

@@ -73,6 +73,8 @@ fn group(kind: GroupKind, state: GroupState) -> GroupRow {
         settings: SettingsView::default(),
         rolled_back: false,
         last_intent: 0,
+        leaving: Vec::new(),
+        left: false,
     }
 }
 
@@ -106,6 +108,8 @@ fn full_group() -> GroupRow {
         settings,
         rolled_back: true,
         last_intent: 2,
+        leaving: vec![BOB],
+        left: true,
         ..group(GroupKind::Dm, GroupState::Active)
     }
 }
@@ -145,7 +149,8 @@ fn message(kind: MessageKind, status: MessageStatus) -> MessageRow {
 }
 
 fn intent(operation: Operation, state: IntentState) -> IntentRow {
-    IntentRow { number: 3, group: GROUP, operation, state, builds: 1, welcome: None }
+    let left_out = LeftOut::default();
+    IntentRow { number: 3, group: GROUP, operation, state, builds: 1, welcome: None, left_out }
 }
 
 fn owed() -> OwedWelcome {
@@ -221,6 +226,14 @@ fn conversation_examples() -> Vec<Example> {
     ]
 }
 
+fn wishes() -> Vec<Wish> {
+    vec![
+        Wish::Value(0x8004, b"name".to_vec()),
+        Wish::Listed(0x8002, BOB, true),
+        Wish::Policies(0x8003, [Some(2), None, Some(4)]),
+    ]
+}
+
 fn working_examples() -> Vec<Example> {
     let send = || Operation::Send { message: MESSAGE, key: "key".into(), push: true };
     let group_topic = Topic::Group(GROUP);
@@ -231,6 +244,16 @@ fn working_examples() -> Vec<Example> {
         example(
             "intent_owes",
             IntentRow { welcome: Some(owed()), ..intent(Operation::SelfUpdate, IntentState::Committed) },
+        ),
+        example("intent_remove", intent(Operation::RemoveInboxes(vec![BOB]), IntentState::ToPublish)),
+        example("intent_refresh", intent(Operation::Refresh(vec![ALICE]), IntentState::ToPublish)),
+        example("intent_change", intent(Operation::Change(wishes()), IntentState::ToPublish)),
+        example(
+            "intent_left_out",
+            IntentRow {
+                left_out: LeftOut { installations: vec![PHONE], inboxes: vec![BOB] },
+                ..intent(Operation::AddInboxes(vec![BOB]), IntentState::ToPublish)
+            },
         ),
         example("attempt_unknown", attempt(Outcome::Unknown)),
         example("attempt_accepted", attempt(Outcome::Accepted(SequenceId(5)))),

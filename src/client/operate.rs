@@ -1,0 +1,142 @@
+//! Operations on groups an app waits for: stored as an intent, published, read back, applied, and
+//! its Welcomes accepted before the call resolves (GMOD-016, GMOD-018, design section 3).
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use crate::base::GroupId;
+use crate::client::Inner;
+use crate::engine::operations;
+use crate::engine::send::writable;
+use crate::engine::unit::Ended;
+use crate::error::Error;
+use crate::store::rows::{IntentState, LeftOut, Operation};
+
+/// Runs of the outbox a call waits for before it says that others are always first.
+const RUNS: usize = 64;
+
+type Done = Result<LeftOut, Error>;
+
+/// Operations a call waits for, with their result once they have ended.
+#[derive(Default)]
+pub struct Waiting(RefCell<BTreeMap<(GroupId, u64), Option<Done>>>);
+
+impl Waiting {
+    /// Keeps the results somebody waits for.
+    pub fn note(&self, ended: Vec<Ended>) {
+        let mut waiting = self.0.borrow_mut();
+        for Ended { intent, result } in ended {
+            if let Some(slot) = waiting.get_mut(&intent) {
+                *slot = Some(result);
+            }
+        }
+    }
+
+    fn result(&self, intent: (GroupId, u64)) -> Option<Done> {
+        self.0.borrow().get(&intent).cloned().flatten()
+    }
+}
+
+/// How an operation stands when its outbox rests.
+enum Standing {
+    /// Not stored any more: another tab has ended it.
+    Gone,
+    /// Nothing was handed out and something stands in its way, so it was taken back.
+    TakenBack(Option<Error>),
+    /// It goes on with the next run.
+    Waits,
+    /// Bytes were handed out: it goes on by itself.
+    Out(&'static str),
+}
+
+impl Inner {
+    /// Does an operation and waits until it is done.
+    ///
+    /// The topic is read first, so that the change is built on what the others did. When the
+    /// service cannot be reached before anything was handed out, nothing of the operation is left;
+    /// afterwards it goes on in the background, and the error says so.
+    ///
+    /// # Errors
+    /// Those of [`operations::accept`]; `group.permission_denied`, `commit.*`, `delivery.*`.
+    pub(super) async fn operate(
+        self: &Rc<Self>,
+        group: GroupId,
+        operation: Operation,
+    ) -> Result<LeftOut, Error> {
+        self.sync_group(group).await?;
+        let number = self
+            .step(async |step| {
+                let mut ctx = step.need_group(group).await?;
+                let number = match operations::accept(&ctx, &self.me, &operation)? {
+                    true => Some(ctx.add_intent(operation.clone(), &mut step.unit)),
+                    false => None,
+                };
+                step.unit.changes.strict();
+                step.keep_group(ctx);
+                Ok(number)
+            })
+            .await?;
+        let Some(number) = number else { return Ok(LeftOut::default()) };
+        self.operations.0.borrow_mut().insert((group, number), None);
+        let result = self.finish(group, number).await;
+        self.operations.0.borrow_mut().remove(&(group, number));
+        result
+    }
+
+    async fn finish(self: &Rc<Self>, group: GroupId, number: u64) -> Result<LeftOut, Error> {
+        for _ in 0..RUNS {
+            let run = self.run_outbox(group).await;
+            if let Some(result) = self.operations.result((group, number)) {
+                return result;
+            }
+            let failed = run.err();
+            match (self.standing(group, number, failed.is_some()).await?, failed) {
+                // Its effect is what the group shows now, whichever tab did it.
+                (Standing::Gone, _) => return Ok(LeftOut::default()),
+                (Standing::TakenBack(Some(error)), None) | (Standing::TakenBack(_), Some(error)) => {
+                    return Err(error);
+                }
+                (Standing::Out(what), Some(error)) => return Err(unsettled(error, what)),
+                (Standing::TakenBack(None) | Standing::Waits | Standing::Out(_), _) => {}
+            }
+        }
+        Err(Error::new(
+            "commit.contended",
+            "others were first each time; the change goes on in the background",
+        ))
+    }
+
+    /// Looks at an operation that has not ended. One that cannot go on now, because its run failed
+    /// or the group waits, is taken back while nothing of it was handed out.
+    async fn standing(&self, group: GroupId, number: u64, failed: bool) -> Result<Standing, Error> {
+        self.step(async |step| {
+            let mut ctx = step.need_group(group).await?;
+            let state = ctx.intents.get(&number).map(|intent| intent.state.clone());
+            let standing = match state {
+                None => Standing::Gone,
+                Some(IntentState::ToPublish) => match writable(&ctx) {
+                    Ok(()) if !failed => Standing::Waits,
+                    obstacle => {
+                        ctx.end_intent(number, &mut step.unit);
+                        step.unit.changes.strict();
+                        Standing::TakenBack(obstacle.err())
+                    }
+                },
+                Some(IntentState::Published(_)) => {
+                    Standing::Out("the change was handed over and its answer is not known")
+                }
+                Some(IntentState::Committed) => {
+                    Standing::Out("the change is applied and not everybody was sent a Welcome yet")
+                }
+            };
+            step.keep_group(ctx);
+            Ok(standing)
+        })
+        .await
+    }
+}
+
+fn unsettled(error: Error, what: &str) -> Error {
+    Error::new(error.code, format!("{what}; it goes on by itself ({})", error.message))
+}

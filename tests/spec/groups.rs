@@ -1,0 +1,504 @@
+//! Groups as their members use them: what an operation does, what it refuses, and what is left of
+//! it when something stands in its way.
+
+use dovetail::base::{GroupId, InboxId, Topic};
+use dovetail::client::{NewGroup, Role, Setting};
+use dovetail::meta::Settings;
+use dovetail::mls::{self, FrameKind};
+use dovetail::policy::{ADMINS_ONLY, ALL_MEMBERS, Action, custom};
+use dovetail::store::rows::{GroupState, MessageKind, MessageStatus};
+use dovetail::wire::{ClientEnvelope, EncodedContent, GroupUpdated};
+
+use crate::common::dump::{self, Dump};
+use crate::common::forge::{self, Forger};
+use crate::common::{User, World};
+
+fn sync_all(users: &[&User]) {
+    for _ in 0..3 {
+        users.iter().for_each(|user| drop(user.sync()));
+    }
+}
+
+/// Everybody is in the same epoch and sees the same members and settings.
+fn together(group: GroupId, users: &[&User]) {
+    let first = users[0].row(group);
+    for user in users {
+        let row = user.row(group);
+        assert_eq!((row.epoch, &row.authenticator), (first.epoch, &first.authenticator));
+        assert_eq!(row.members, first.members);
+        assert_eq!(row.settings, first.settings);
+        dump::check(&user.store);
+    }
+}
+
+fn frames(world: &World, group: GroupId, kind: FrameKind) -> usize {
+    let stored = world.delivery.stored(Topic::Group(group));
+    let of = |payload: &[u8]| mls::peek(&forge::mls_of(payload)).is_ok_and(|frame| frame.kind == kind);
+    stored.iter().filter(|one| of(&one.payload)).count()
+}
+
+fn commits(world: &World, group: GroupId) -> usize {
+    frames(world, group, FrameKind::Commit)
+}
+
+fn transcripts(user: &User, group: GroupId) -> Vec<GroupUpdated> {
+    let rows = user.history(group, Default::default());
+    let changes = rows.iter().filter(|row| row.kind == MessageKind::MembershipChange);
+    let of = |bytes: &[u8]| GroupUpdated::decode(&EncodedContent::decode(bytes).unwrap().content).unwrap();
+    changes.map(|row| of(&row.content)).collect()
+}
+
+/// The newest key package of a device becomes one that nobody can use.
+fn break_key_package(device: &User) {
+    let payload = ClientEnvelope::KeyPackage(b"no key package".to_vec()).encode();
+    Forger::of(device).publish_raw(Topic::KeyPackage(device.client.installation()), payload);
+}
+
+fn code<T: std::fmt::Debug>(result: Result<T, dovetail::error::Error>) -> &'static str {
+    result.expect_err("refused").code
+}
+
+#[test]
+fn gmod_005_006_018_a_group_of_three_talks() {
+    let world = World::new(1);
+    let (alice, bo, cy) = (world.user("alice"), world.user("bo"), world.user("cy"));
+    let group = alice.group(&[&bo, &cy]);
+    let all = [&alice, &bo, &cy];
+    together(group, &all);
+    assert_eq!(alice.members(group).len(), 3);
+    assert!(
+        alice.row(group).members.iter().all(|member| member.sequence_id.0 > 0 && member.failed.is_empty())
+    );
+    alice.text(group, "hello");
+    sync_all(&all);
+    bo.text(group, "hi");
+    sync_all(&all);
+    for user in all {
+        assert_eq!(user.texts(group), ["hello", "hi"]);
+        assert_eq!(transcripts(user, group).len(), 1);
+    }
+    assert_eq!(transcripts(&alice, group)[0].added.len(), 2);
+}
+
+#[test]
+fn a_group_is_created_offline_and_its_members_join_later() {
+    let world = World::new(2);
+    let (alice, bo) = (world.user("alice"), world.user("bo"));
+    alice.offline(true);
+    let settings = Settings { name: Some("friends".into()), ..Settings::default() };
+    let new = NewGroup { members: vec![bo.inbox()], policies: ALL_MEMBERS.to_vec(), settings };
+    let group = alice.call(move |client| async move { client.create_group(new).await }).expect("a group");
+    alice.text(group, "written before anybody came");
+    assert_eq!(alice.row(group).settings.name, "friends");
+    alice.offline(false);
+    sync_all(&[&alice, &bo]);
+    together(group, &[&alice, &bo]);
+    assert_eq!(bo.texts(group), ["written before anybody came"]);
+    assert_eq!(bo.row(group).settings.name, "friends");
+}
+
+#[test]
+fn gmod_016_settings_roles_and_policies_reach_everybody() {
+    let world = World::new(3);
+    let (alice, bo) = (world.user("alice"), world.user("bo"));
+    let group = alice.group(&[&bo]);
+    alice.name(group, "one").unwrap();
+    bo.set(group, Setting::Description("two".into())).unwrap();
+    bo.set(group, Setting::ImageUrl("https://example.org/i".into())).unwrap();
+    bo.set(group, Setting::AppData("{}".into())).unwrap();
+    alice.set(group, Setting::DisappearFrom(5)).unwrap();
+    alice.set(group, Setting::DisappearIn(6)).unwrap();
+    alice.role(group, bo.inbox(), Role::Admin, true).unwrap();
+    sync_all(&[&alice, &bo]);
+    together(group, &[&alice, &bo]);
+    let settings = bo.row(group).settings;
+    assert_eq!((settings.name.as_str(), settings.description.as_str()), ("one", "two"));
+    assert_eq!((settings.image_url.as_str(), settings.app_data.as_str()), ("https://example.org/i", "{}"));
+    assert_eq!((settings.disappear_from_ns, settings.disappear_in_ns), (5, 6));
+    assert_eq!(settings.admins, [bo.inbox()]);
+    let before = commits(&world, group);
+    alice.name(group, "one").unwrap();
+    assert_eq!(commits(&world, group), before, "nothing to change, nothing published");
+}
+
+#[test]
+fn perm_010_a_change_the_policies_do_not_allow_is_refused_before_anything_is_sent() {
+    let world = World::new(4);
+    let (alice, bo, cy) = (world.user("alice"), world.user("bo"), world.user("cy"));
+    let group = alice.group_with(&[&bo], ADMINS_ONLY);
+    let before = (commits(&world, group), Dump::of(&bo.store));
+    assert_eq!(code(bo.name(group, "mine")), "group.permission_denied");
+    assert_eq!(code(bo.add(group, &[cy.inbox()])), "group.permission_denied");
+    assert_eq!(code(bo.remove(group, &[alice.inbox()])), "group.permission_denied");
+    assert_eq!(code(bo.role(group, bo.inbox(), Role::Admin, true)), "group.permission_denied");
+    assert_eq!(commits(&world, group), before.0);
+    assert!(Dump::of(&bo.store).intents().is_empty(), "nothing is left of it");
+    // A role granted a moment ago counts, without a sync in between.
+    alice.role(group, bo.inbox(), Role::Admin, true).unwrap();
+    bo.name(group, "ours").unwrap();
+    bo.add(group, &[cy.inbox()]).unwrap();
+    // A rule changed a moment ago refuses.
+    alice.role(group, bo.inbox(), Role::Admin, false).unwrap();
+    assert_eq!(code(bo.name(group, "mine")), "group.permission_denied");
+    sync_all(&[&alice, &bo, &cy]);
+    together(group, &[&alice, &bo, &cy]);
+}
+
+#[test]
+fn perm_018_a_custom_policy_set_is_kept_and_changed() {
+    let world = World::new(5);
+    let (alice, bo) = (world.user("alice"), world.user("bo"));
+    use dovetail::meta::Base;
+    use dovetail::policy::{Preset, Shown};
+    let group = alice.group_with(&[&bo], &custom(&[(Action::Name, Base::Deny)]));
+    assert_eq!(code(alice.name(group, "x")), "group.permission_denied");
+    let read = |user: &User| user.call(move |client| async move { client.policies(group).await }).unwrap();
+    assert_eq!((read(&bo).preset, read(&bo).actions[4]), (Preset::Custom, Shown::Base(Base::Deny)));
+    let allow = [Some(Base::Allow), Some(Base::Allow), None];
+    let name = dovetail::meta::component::GROUP_NAME;
+    assert_eq!(
+        code(bo.call(move |client| async move { client.set_policies(group, name, allow).await })),
+        "group.permission_denied"
+    );
+    alice.call(move |client| async move { client.set_policies(group, name, allow).await }).unwrap();
+    bo.name(group, "ours").unwrap();
+    assert_eq!(read(&bo).preset, Preset::AllMembers);
+}
+
+#[test]
+fn gmod_039_removed_members_lose_the_group_and_their_role() {
+    let world = World::new(6);
+    let (alice, bo, cy) = (world.user("alice"), world.user("bo"), world.user("cy"));
+    let group = alice.group(&[&bo, &cy]);
+    alice.role(group, cy.inbox(), Role::Admin, true).unwrap();
+    alice.text(group, "before");
+    sync_all(&[&alice, &bo, &cy]);
+    alice.remove(group, &[cy.inbox()]).unwrap();
+    assert!(alice.row(group).settings.admins.is_empty(), "the role goes with the member");
+    alice.text(group, "after");
+    sync_all(&[&alice, &bo, &cy]);
+    together(group, &[&alice, &bo]);
+    let row = cy.row(group);
+    assert_eq!(row.state, GroupState::Inactive);
+    assert!(Dump::of(&cy.store).mls(group).is_none(), "no key is kept");
+    assert_eq!(cy.texts(group), ["before"], "history stays readable");
+    assert_eq!(code(cy.try_text(group, "hello?")), "group.not_a_member");
+    assert_eq!(code(cy.name(group, "x")), "group.not_a_member");
+    let removal = transcripts(&bo, group).pop().unwrap();
+    assert_eq!(removal.removed, [cy.inbox()]);
+    assert!(removal.left.is_empty());
+}
+
+/// BR-030.
+#[test]
+fn a_member_added_removed_and_added_again_has_what_it_was_there_for() {
+    let world = World::new(7);
+    let (alice, mut bo) = (world.user("alice"), world.user("bo"));
+    let group = alice.group(&[&bo]);
+    let say = |text: &str| {
+        alice.text(group, text);
+        alice.sync();
+    };
+    say("1");
+    bo.sync();
+    alice.remove(group, &[bo.inbox()]).unwrap();
+    say("2");
+    bo.sync();
+    bo.reopen();
+    assert_eq!(bo.row(group).state, GroupState::Inactive);
+    alice.add(group, &[bo.inbox()]).unwrap();
+    say("3");
+    bo.sync();
+    bo.sync();
+    assert_eq!(bo.row(group).state, GroupState::Active);
+    assert_eq!(bo.texts(group), ["1", "3"]);
+    bo.text(group, "4");
+    sync_all(&[&bo, &alice]);
+    assert_eq!(alice.texts(group), ["1", "2", "3", "4"]);
+    assert_eq!(bo.conversations().len(), 1);
+    together(group, &[&alice, &bo]);
+}
+
+#[test]
+fn limits_are_typed_errors_before_anything_is_sent() {
+    let world = World::new(8);
+    let (alice, bo) = (world.user("alice"), world.user("bo"));
+    let group = alice.group(&[&bo]);
+    let before = world.delivery.stored(Topic::Group(group)).len();
+    assert_eq!(code(alice.name(group, &"n".repeat(101))), "input.value");
+    assert_eq!(code(alice.set(group, Setting::Description("d".repeat(1001)))), "input.value");
+    assert_eq!(code(alice.set(group, Setting::ImageUrl("i".repeat(2049)))), "input.value");
+    assert_eq!(code(alice.set(group, Setting::AppData("a".repeat(8193)))), "input.value");
+    assert_eq!(code(alice.set(group, Setting::Floor("9.0.0".into()))), "input.value");
+    assert_eq!(code(alice.set(group, Setting::Floor("one".into()))), "input.value");
+    assert_eq!(code(alice.add(group, &[InboxId([9; 32])])), "group.unknown_inbox");
+    assert_eq!(code(alice.remove(group, &[alice.inbox()])), "group.self");
+    assert_eq!(code(alice.role(group, InboxId([9; 32]), Role::Admin, true)), "group.unknown_member");
+    let many = NewGroup {
+        members: (0..250).map(|n| InboxId([n as u8; 32])).collect(),
+        policies: ALL_MEMBERS.to_vec(),
+        ..NewGroup::default()
+    };
+    assert_eq!(code(alice.call(move |client| async move { client.create_group(many).await })), "group.limit");
+    let long = NewGroup {
+        policies: ALL_MEMBERS.to_vec(),
+        settings: Settings { name: Some("n".repeat(101)), ..Settings::default() },
+        ..NewGroup::default()
+    };
+    assert_eq!(code(alice.call(move |client| async move { client.create_group(long).await })), "input.value");
+    assert_eq!(world.delivery.stored(Topic::Group(group)).len(), before);
+    assert!(Dump::of(&alice.store).intents().is_empty());
+    alice.name(group, &"n".repeat(100)).unwrap();
+}
+
+#[test]
+fn an_operation_offline_leaves_nothing_and_passes_later() {
+    let world = World::new(9);
+    let (alice, bo, cy) = (world.user("alice"), world.user("bo"), world.user("cy"));
+    let group = alice.group(&[&bo]);
+    alice.offline(true);
+    assert_eq!(code(alice.name(group, "x")), "delivery.unavailable");
+    assert_eq!(code(alice.add(group, &[cy.inbox()])), "delivery.unavailable");
+    assert!(Dump::of(&alice.store).intents().is_empty());
+    alice.offline(false);
+    alice.sync();
+    assert_eq!(alice.row(group).settings.name, "");
+    alice.name(group, "x").unwrap();
+    alice.add(group, &[cy.inbox()]).unwrap();
+}
+
+#[test]
+fn gmod_016_a_change_whose_answer_was_lost_goes_on_and_is_applied_once() {
+    let world = World::new(10);
+    let (alice, bo) = (world.user("alice"), world.user("bo"));
+    let group = alice.group(&[&bo]);
+    let before = commits(&world, group);
+    alice.delivery.set(|faults| faults.lose_answers = 1);
+    // Answered or not, what was handed out is found in the topic.
+    let _ = alice.name(group, "x");
+    world.settle(60_000);
+    sync_all(&[&alice, &bo]);
+    assert_eq!(commits(&world, group), before + 1);
+    assert_eq!(bo.row(group).settings.name, "x");
+    together(group, &[&alice, &bo]);
+}
+
+/// BR-043.
+#[test]
+fn gmod_009_whoever_cannot_be_brought_in_is_named_and_the_others_are_added() {
+    let world = World::new(11);
+    let (alice, bo) = (world.user("alice"), world.user("bo"));
+    let (good, broken) = (world.user("good"), world.user("broken"));
+    let group = alice.group(&[&bo]);
+    break_key_package(&broken);
+    let left_out = alice.add(group, &[good.inbox(), broken.inbox()]).unwrap();
+    assert_eq!(left_out.inboxes, [broken.inbox()]);
+    assert!(alice.members(group).contains(&good.inbox()));
+    assert!(!alice.members(group).contains(&broken.inbox()));
+    assert_eq!(code(alice.add(group, &[broken.inbox()])), "group.no_installation");
+    sync_all(&[&alice, &bo, &good]);
+    together(group, &[&alice, &bo, &good]);
+}
+
+#[test]
+fn gmod_009_one_broken_device_of_an_inbox_is_listed_as_failed() {
+    let world = World::new(12);
+    let (alice, phone, laptop) = (world.user("alice"), world.user("bo"), world.user("bo"));
+    let group = alice.group(&[]);
+    break_key_package(&laptop);
+    let left_out = alice.add(group, &[phone.inbox()]).unwrap();
+    assert_eq!(left_out.installations, [laptop.client.installation()]);
+    let row = alice.row(group);
+    let member = row.members.iter().find(|member| member.inbox == phone.inbox()).unwrap();
+    assert_eq!(member.failed, [laptop.client.installation()]);
+    phone.sync();
+    together(group, &[&alice, &phone]);
+}
+
+#[test]
+fn gmod_029_a_new_device_of_a_member_is_brought_into_group_and_dm() {
+    let world = World::new(13);
+    let (alice, bo) = (world.user("alice"), world.user("bo"));
+    let (group, dm) = (alice.group(&[&bo]), alice.dm(&bo));
+    sync_all(&[&alice, &bo]);
+    let laptop = world.user("bo");
+    let all = [&alice, &bo, &laptop];
+    sync_all(&all);
+    for id in [group, dm] {
+        together(id, &all);
+    }
+    laptop.text(group, "from the laptop");
+    sync_all(&all);
+    assert_eq!(alice.texts(group), ["from the laptop"]);
+    assert_eq!(commits(&world, group), 2, "the racing members made one change");
+}
+
+#[test]
+fn gmod_029_nothing_is_published_while_nobody_changed() {
+    let world = World::new(14);
+    let (alice, bo) = (world.user("alice"), world.user("bo"));
+    let group = alice.group(&[&bo]);
+    let before = commits(&world, group);
+    sync_all(&[&alice, &bo]);
+    assert_eq!(commits(&world, group), before);
+}
+
+#[test]
+fn gmod_029_a_live_client_notices_a_new_device_by_itself() {
+    let world = World::new(15);
+    let (alice, bo) = (world.user("alice"), world.user("bo"));
+    let group = alice.group(&[&bo]);
+    alice.client.go_live();
+    world.settle(1_000);
+    let laptop = world.user("bo");
+    world.settle(5_000);
+    laptop.sync();
+    laptop.sync();
+    assert_eq!(laptop.row(group).state, GroupState::Active);
+}
+
+/// BR-024.
+#[test]
+fn gmod_031_leaving_is_refused_where_it_makes_no_sense() {
+    let world = World::new(16);
+    let (alice, bo, cy) = (world.user("alice"), world.user("bo"), world.user("cy"));
+    let (group, dm, alone) = (alice.group(&[&bo, &cy]), alice.dm(&bo), alice.group(&[]));
+    sync_all(&[&alice, &bo, &cy]);
+    let published = |id| frames(&world, id, FrameKind::Application);
+    assert_eq!(code(alice.leave(dm)), "group.leave_dm");
+    assert_eq!(code(alice.leave(alone)), "group.leave_alone");
+    assert_eq!(code(alice.leave(group)), "group.leave_super_admin");
+    alice.remove(group, &[cy.inbox()]).unwrap();
+    cy.sync();
+    assert_eq!(code(cy.leave(group)), "group.not_a_member");
+    assert_eq!(published(group) + published(dm) + published(alone), 0);
+    alice.client.abandon();
+    bo.leave(group).unwrap();
+    bo.leave(group).unwrap();
+    bo.sync();
+    assert_eq!(published(group), 1, "one request");
+    assert_eq!(commits(&world, group), 2, "and no commit of its own");
+}
+
+/// BR-023.
+#[test]
+fn gmod_032_033_a_leave_request_is_served_by_a_super_admin() {
+    let world = World::new(17);
+    let (alice, bo, cy) = (world.user("alice"), world.user("bo"), world.user("cy"));
+    let laptop = world.user("bo");
+    let group = alice.group(&[&bo, &laptop, &cy]);
+    bo.leave(group).unwrap();
+    assert_eq!(bo.row(group).leaving, [bo.inbox()], "pending at once");
+    bo.sync();
+    cy.sync();
+    laptop.sync();
+    assert_eq!(laptop.row(group).leaving, [bo.inbox()]);
+    assert_eq!(cy.row(group).state, GroupState::Active, "cy may not serve it");
+    assert_eq!(alice.members(group).len(), 3);
+    alice.sync();
+    sync_all(&[&alice, &bo, &laptop, &cy]);
+    together(group, &[&alice, &cy]);
+    assert_eq!(alice.members(group).len(), 2);
+    for device in [&bo, &laptop] {
+        let row = device.row(group);
+        assert_eq!((row.state, row.left), (GroupState::Inactive, true));
+        assert!(row.leaving.is_empty());
+    }
+    let left = transcripts(&cy, group).pop().unwrap();
+    assert_eq!((left.left, left.removed), (vec![bo.inbox()], vec![]));
+    // Added again, it is active as before.
+    alice.add(group, &[bo.inbox()]).unwrap();
+    sync_all(&[&alice, &bo, &laptop, &cy]);
+    together(group, &[&alice, &bo, &laptop, &cy]);
+    assert!(!bo.row(group).left);
+}
+
+#[test]
+fn gmod_033_a_request_stays_pending_when_the_removal_cannot_be_published() {
+    let world = World::new(18);
+    let (alice, bo, cy) = (world.user("alice"), world.user("bo"), world.user("cy"));
+    let group = alice.group(&[&bo, &cy]);
+    bo.leave(group).unwrap();
+    bo.sync();
+    alice.delivery.set(|faults| faults.refuse = 1);
+    let _ = alice.try_sync();
+    assert_eq!(alice.row(group).leaving, [bo.inbox()]);
+    assert_eq!(alice.members(group).len(), 3);
+    alice.delivery.set(|faults| faults.refuse = 0);
+    sync_all(&[&alice, &bo]);
+    assert_eq!(alice.members(group).len(), 2);
+}
+
+#[test]
+fn gmod_036_two_members_racing_both_get_their_change() {
+    let world = World::new(19);
+    let (alice, bo) = (world.user("alice"), world.user("bo"));
+    let group = alice.group(&[&bo]);
+    alice.client.go_live();
+    bo.client.go_live();
+    world.settle(1_000);
+    let (a, b) = (alice.client.clone(), bo.client.clone());
+    let results = world.run(async move {
+        let one = a.change_settings(group, vec![Setting::Name("a".into())]);
+        let two = b.change_settings(group, vec![Setting::Description("b".into())]);
+        futures::join!(one, two)
+    });
+    assert_eq!(results, (Ok(()), Ok(())));
+    sync_all(&[&alice, &bo]);
+    together(group, &[&alice, &bo]);
+    let settings = bo.row(group).settings;
+    assert_eq!((settings.name, settings.description), ("a".to_owned(), "b".to_owned()));
+}
+
+/// 100 changes each, from two tabs of each member.
+#[test]
+fn gmod_036_two_members_racing_a_hundred_changes_each_converge() {
+    let world = World::new(20);
+    let (alice, bo) = (world.user("alice"), world.user("bo"));
+    let group = alice.group(&[&bo]);
+    let tabs = [alice.tab(), bo.tab()];
+    let pages = [&alice, &bo, &tabs[0], &tabs[1]];
+    pages.iter().for_each(|page| page.client.go_live());
+    world.settle(1_000);
+    let changes = (0..200).map(|n| {
+        let client = pages[n % 4].client.clone();
+        async move {
+            let text = format!("{n}");
+            let setting = match n % 3 {
+                0 => Setting::Name(text),
+                1 => Setting::Description(text),
+                _ => Setting::AppData(text),
+            };
+            client.change_settings(group, vec![setting]).await
+        }
+    });
+    let all: Vec<_> = changes.collect();
+    let results = world.run(futures::future::join_all(all));
+    let failed: Vec<_> = results.iter().filter_map(|result| result.as_ref().err()).collect();
+    assert!(failed.is_empty(), "{failed:?}");
+    world.settle(60_000);
+    sync_all(&[&alice, &bo]);
+    together(group, &[&alice, &bo]);
+    for user in [&alice, &bo] {
+        assert!(Dump::of(&user.store).intents().is_empty());
+    }
+}
+
+#[test]
+fn a_message_waits_for_the_change_before_it_and_is_sent_once() {
+    let world = World::new(21);
+    let (alice, bo) = (world.user("alice"), world.user("bo"));
+    let group = alice.group(&[&bo]);
+    let client = alice.client.clone();
+    let content = EncodedContent::text("during").encode();
+    let sent = world.run(async move {
+        let change = client.change_settings(group, vec![Setting::Name("n".into())]);
+        let send = client.send(group, content, None);
+        futures::join!(change, send)
+    });
+    assert_eq!(sent.0, Ok(()));
+    sync_all(&[&alice, &bo]);
+    assert_eq!(bo.texts(group), ["during"]);
+    let rows = alice.history(group, Default::default());
+    assert!(rows.iter().all(|row| row.status == MessageStatus::Published));
+}
