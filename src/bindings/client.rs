@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use js_sys::Promise;
+use js_sys::{Array, Promise};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -13,7 +13,7 @@ use super::open::Account;
 use super::options::{Arg, group_id};
 use super::tabs::Tab;
 use super::values;
-use crate::client::{Client, SyncReport};
+use crate::client::{Client, Page, SyncReport};
 use crate::error::Error;
 use crate::store::rows::MessageRow;
 
@@ -62,12 +62,19 @@ fn told(report: SyncReport) -> Result<JsValue, Error> {
     }
 }
 
-/// Messages of one page as plain objects.
-pub(super) async fn messages(client: &Client, rows: &[MessageRow]) -> Result<Vec<JsValue>, Error> {
-    let threads: BTreeSet<_> = rows.iter().map(|row| row.thread).collect();
-    let winners = events::winners(client, &threads).await?;
-    let listed = |row: &MessageRow| winners.get(&row.thread).copied().unwrap_or(row.group);
-    Ok(rows.iter().map(|row| values::message(row, listed(row))).collect())
+/// One message as a plain object; `undefined` for none.
+pub(super) async fn message(client: &Client, row: Option<MessageRow>) -> Result<JsValue, Error> {
+    let Some(row) = row else { return Ok(JsValue::UNDEFINED) };
+    let winners = client.winners(&BTreeSet::from([row.thread])).await?;
+    let listed = winners.get(&row.thread).copied().unwrap_or(row.group);
+    Ok(values::messages(&[(&row, listed)]).get(0))
+}
+
+/// A page as plain objects.
+pub(super) fn messages(page: &Page) -> Array {
+    let listed = |row: &MessageRow| page.listed.unwrap_or(row.group);
+    let rows: Vec<_> = page.rows.iter().map(|row| (row, listed(row))).collect();
+    values::messages(&rows)
 }
 
 #[wasm_bindgen]
@@ -147,7 +154,7 @@ impl RawClient {
                 return Ok(values::list([]));
             };
             let found = handle.client.list(&options).await?;
-            Ok(values::list(found.iter().map(values::conversation)))
+            Ok(values::conversations(&found).into())
         })
     }
 
@@ -155,7 +162,7 @@ impl RawClient {
     pub fn message(&self, id: JsValue) -> Promise {
         self.call(async |handle| {
             let row = handle.client.message(Arg::new(id, "messageId").id()?).await?;
-            Ok(values::maybe(messages(&handle.client, row.as_slice()).await?.pop()))
+            message(&handle.client, row).await
         })
     }
 

@@ -8,7 +8,7 @@
 //! | `client`, `conversation` | the methods of `RawClient` |
 //! | `wallet` | inbox ids and local keys, without a client |
 //! | `options`, `bytes` | reading arguments |
-//! | `values` | rows as plain objects |
+//! | `values`, `json` | rows as plain objects, many at once |
 //! | `events` | subscriptions |
 //! | `delivery` | a delivery object of the app as a [`Delivery`](crate::delivery::Delivery) |
 //! | `tabs` | several tabs on one database: who reads in the background, what the others hear |
@@ -24,6 +24,7 @@ mod conversation;
 mod delivery;
 mod errors;
 mod events;
+mod json;
 mod life;
 mod open;
 mod options;

@@ -73,6 +73,7 @@ impl Client {
             hub: events::Hub::default(),
             identity,
             thread_ids: RefCell::default(),
+            guesses: RefCell::default(),
             sends: send::Queue::default(),
             outboxes: RefCell::new(BTreeMap::new()),
             fresh: RefCell::new(BTreeSet::new()),

@@ -17,7 +17,7 @@ pub enum OrderBy {
 }
 
 /// What an app asks of the list.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListOptions {
     /// Absent is not empty: absent means allowed and unknown, empty means none.
     pub consent: Option<Vec<State>>,
@@ -103,13 +103,17 @@ impl ListOptions {
     }
 
     /// Applies what only the group's row can answer.
-    pub fn finish(&self, mut groups: Vec<GroupRow>) -> Vec<GroupRow> {
+    pub fn finish<T>(&self, mut groups: Vec<T>, row: fn(&T) -> &GroupRow) -> Vec<T> {
         groups.retain(|group| {
+            let group = row(group);
             self.created_after.is_none_or(|after| group.created_ns > after)
                 && self.created_before.is_none_or(|before| group.created_ns < before)
         });
         if self.order_by == OrderBy::CreatedAt {
-            groups.sort_by(|a, b| b.created_ns.cmp(&a.created_ns).then_with(|| a.id.cmp(&b.id)));
+            groups.sort_by(|a, b| {
+                let (a, b) = (row(a), row(b));
+                b.created_ns.cmp(&a.created_ns).then_with(|| a.id.cmp(&b.id))
+            });
         }
         if !self.include_duplicates {
             groups.truncate(self.limit.unwrap_or(usize::MAX));

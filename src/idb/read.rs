@@ -1,7 +1,7 @@
 //! All reads of a call as one read-only transaction.
 //!
-//! Every request is issued in the first turn and the answers are collected when the transaction is
-//! over. Only a descending read with a limit may need a second request: `getAllRecords`, which has
+//! Every request is issued in the first turn and the answers are collected with the last of them.
+//! Only a descending read with a limit may need a second request: `getAllRecords`, which has
 //! a direction, is not in every browser yet. Without it a key cursor jumps to the last row wanted,
 //! and its handler asks for the rows from there on: three answers of the browser instead of one a
 //! row.
@@ -12,6 +12,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use js_sys::{Array, Function, Object};
+use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{
     IdbCursor, IdbCursorDirection, IdbDatabase, IdbIndex, IdbObjectStore, IdbRequest, IdbTransaction,
@@ -23,6 +24,16 @@ use super::seal::{Place, Sealer};
 use super::wait::Handler;
 use super::{schema, values, wait, write};
 use crate::store::{Durability, Index, Read, Record, StoreError, Table, has_index};
+
+#[wasm_bindgen]
+extern "C" {
+    /// What `getAllRecords` gives of a row.
+    type Found;
+    #[wasm_bindgen(method, getter, js_name = primaryKey)]
+    fn primary_key(this: &Found) -> JsValue;
+    #[wasm_bindgen(method, getter)]
+    fn value(this: &Found) -> JsValue;
+}
 
 /// Refuses reads that make no sense, before the browser is asked.
 pub(super) fn check(reads: &[Read]) -> Result<(), StoreError> {
@@ -48,7 +59,10 @@ pub(super) async fn answer(
         .map(|read| Asked::ask(&transaction, read))
         .collect::<Result<Vec<_>, _>>()
         .map_err(|thrown| errors::in_transaction(&thrown))?;
-    watched.ended().await?;
+    match asked.iter().rev().find_map(Asked::last) {
+        Some(last) if !asked.iter().any(Asked::goes_on) => watched.answered(last).await?,
+        _ => watched.ended().await?,
+    }
     asked.into_iter().map(|asked| asked.records(sealer)).collect()
 }
 
@@ -187,6 +201,22 @@ impl Asked {
         }
     }
 
+    /// The last request issued for it.
+    fn last(&self) -> Option<&IdbRequest> {
+        match self {
+            Self::Nothing | Self::Count(None) | Self::Last { .. } => None,
+            Self::Row { request, .. } | Self::Records { request, .. } | Self::Count(Some(request)) => {
+                Some(request)
+            }
+            Self::Rows { rows, .. } => Some(&rows.keys),
+        }
+    }
+
+    /// Whether an answer leads to another request.
+    fn goes_on(&self) -> bool {
+        matches!(self, Self::Last { .. })
+    }
+
     fn records(self, sealer: &Sealer) -> Result<Vec<Record>, Fault> {
         match self {
             Self::Nothing => Ok(Vec::new()),
@@ -207,8 +237,8 @@ impl Asked {
             Self::Records { table, request } => list(&request)?
                 .iter()
                 .map(|found| {
-                    let key = values::key_bytes(&values::property(&found, "primaryKey"));
-                    record(table, key, &values::property(&found, "value"), sealer)
+                    let found: &Found = found.unchecked_ref();
+                    record(table, values::key_bytes(&found.primary_key()), &found.value(), sealer)
                 })
                 .collect(),
             Self::Last { table, last } => last.records(table, sealer),
