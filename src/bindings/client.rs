@@ -1,6 +1,5 @@
 //! `RawClient`: what is asked of a client as a whole.
 
-use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use js_sys::{Array, Promise};
@@ -65,9 +64,7 @@ fn told(report: SyncReport) -> Result<JsValue, Error> {
 /// One message as a plain object; `undefined` for none.
 pub(super) async fn message(client: &Client, row: Option<MessageRow>) -> Result<JsValue, Error> {
     let Some(row) = row else { return Ok(JsValue::UNDEFINED) };
-    let winners = client.winners(&BTreeSet::from([row.thread])).await?;
-    let listed = winners.get(&row.thread).copied().unwrap_or(row.group);
-    Ok(values::messages(&[(&row, listed)]).get(0))
+    Ok(values::message(&row, &client.winners(&[row.thread]).await?))
 }
 
 /// A page as plain objects.

@@ -6,7 +6,6 @@
 //! TypeScript side, where it is bounded and a lag is reported.
 
 use std::cell::Cell;
-use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use futures::StreamExt;
@@ -17,7 +16,6 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 use super::life;
 use super::values::{self, Fields};
-use crate::base::ThreadId;
 use crate::client::{Client, EventSubscription, Interest, News};
 use crate::error::Error;
 
@@ -96,20 +94,20 @@ async fn tell(client: Client, mut news: UnboundedReceiver<News>, state: Rc<State
 }
 
 async fn read(client: &Client, batch: Vec<News>) -> Result<Vec<JsValue>, Error> {
-    let threads: BTreeSet<ThreadId> = batch
-        .iter()
-        .filter_map(|news| match news {
-            News::Message(row) => Some(row.thread),
-            _ => None,
-        })
-        .collect();
-    let winners = client.winners(&threads).await?;
+    let mut threads = Vec::new();
+    for news in &batch {
+        if let News::Message(row) = news
+            && !threads.contains(&row.thread)
+        {
+            threads.push(row.thread);
+        }
+    }
+    let winners = if threads.is_empty() { Vec::new() } else { client.winners(&threads).await? };
     let mut events = Vec::with_capacity(batch.len());
     for news in batch {
         match news {
             News::Message(row) => {
-                let listed = winners.get(&row.thread).copied().unwrap_or(row.group);
-                let message = values::messages(&[(&row, listed)]).get(0);
+                let message = values::message(&row, &winners);
                 events.push(Fields::new().text("type", "message").value("message", &message).done());
             }
             News::Conversation(group) => {

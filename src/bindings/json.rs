@@ -3,8 +3,6 @@
 //! A field that is set from here costs a call and the decoding of its name; a page of messages has
 //! a thousand of them. What JSON has no form for, bytes and big integers, is set afterwards.
 
-use std::fmt::Write as _;
-
 use js_sys::{Array, JSON};
 use wasm_bindgen::JsCast;
 
@@ -85,7 +83,8 @@ impl Json {
             match char {
                 '"' | '\\' => self.0.extend(['\\', char]),
                 '\0'..' ' => {
-                    let _ = write!(self.0, "\\u{:04x}", u32::from(char));
+                    self.0.push_str("\\u00");
+                    self.0.push_str(&hex::encode([char as u8]));
                 }
                 _ => self.0.push(char),
             }

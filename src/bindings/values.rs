@@ -183,6 +183,12 @@ fn hold(hold: &Hold) -> JsValue {
     Fields::new().text("code", &hold.code).text("message", &hold.detail).done()
 }
 
+/// `RawMessage`, listed under the winner of its thread.
+pub fn message(row: &MessageRow, winners: &[(ThreadId, GroupId)]) -> JsValue {
+    let listed = winners.iter().find(|(thread, _)| *thread == row.thread).map_or(row.group, |(_, id)| *id);
+    messages(&[(row, listed)]).get(0)
+}
+
 /// `RawMessage[]`: rows, each with the conversation it is listed under.
 pub fn messages(rows: &[(&MessageRow, GroupId)]) -> Array {
     let mut json = Json::new();

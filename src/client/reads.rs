@@ -1,7 +1,5 @@
 //! Further reads an app asks for: counts, the newest message, members, names of conversations.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use crate::base::{GroupId, InboxId, InstallationId, ThreadId};
 use crate::client::{Client, load};
 use crate::consent::{Entity, State, state_of};
@@ -52,18 +50,12 @@ impl Client {
         self.0.thread_of(group).await
     }
 
-    /// The groups that conversations are listed as; a thread that is not listed is left out.
-    pub async fn winners(&self, threads: &BTreeSet<ThreadId>) -> Result<BTreeMap<ThreadId, GroupId>, Error> {
+    /// The groups that threads are listed as; a thread that is not listed is left out.
+    pub async fn winners(&self, threads: &[ThreadId]) -> Result<Vec<(ThreadId, GroupId)>, Error> {
         self.0.open()?;
-        if threads.is_empty() {
-            return Ok(BTreeMap::new());
-        }
         let reads = threads.iter().map(|thread| Read::Key(Table::Threads, thread.to_key())).collect();
-        let mut winners = BTreeMap::new();
-        for found in self.0.store.read(reads).await? {
-            winners.extend(load::rows::<ThreadRow>(&found)?.into_iter().map(|row| (row.id, row.winner)));
-        }
-        Ok(winners)
+        let rows = load::all::<ThreadRow>(&self.0.store.read(reads).await?)?;
+        Ok(rows.iter().map(|row| (row.id, row.winner)).collect())
     }
 
     /// The members of the group a conversation is listed as, without asking the delivery service.

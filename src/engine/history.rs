@@ -112,7 +112,7 @@ impl HistoryOptions {
 
     /// Brings rows that were read whole into the asked order.
     pub fn sort(&self, rows: &mut [MessageRow]) {
-        rows.sort_by_key(|row| (row.inserted_ns, row.id));
+        rows.sort_unstable_by_key(|row| (row.inserted_ns, row.id));
         if self.descending {
             rows.reverse();
         }
