@@ -6,13 +6,20 @@
 use js_sys::{Array, JSON};
 use wasm_bindgen::JsCast;
 
+const DIGITS: [u8; 16] = *b"0123456789abcdef";
+
+/// Bytes of the text of most objects.
+const USUAL: usize = 1024;
+
 /// An array in the making.
 pub struct Json(String);
 
 impl Json {
-    /// An empty one.
-    pub fn new() -> Self {
-        Self("[".to_owned())
+    /// An empty one, with room for `many` objects.
+    pub fn new(many: usize) -> Self {
+        let mut text = String::with_capacity(many * USUAL);
+        text.push('[');
+        Self(text)
     }
 
     /// Begins an object, which [`Json::end`] ends.
@@ -49,8 +56,16 @@ impl Json {
     pub fn id(&mut self, name: &str, id: &[u8]) {
         self.name(name);
         self.0.push('"');
-        self.0.push_str(&hex::encode(id));
+        self.hex(id);
         self.0.push('"');
+    }
+
+    fn hex(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            for digit in [byte >> 4, byte & 15] {
+                self.0.push(char::from(DIGITS[usize::from(digit)]));
+            }
+        }
     }
 
     /// A number or an enum's value.
@@ -79,16 +94,26 @@ impl Json {
 
     fn quote(&mut self, text: &str) {
         self.0.push('"');
-        for char in text.chars() {
-            match char {
-                '"' | '\\' => self.0.extend(['\\', char]),
-                '\0'..' ' => {
-                    self.0.push_str("\\u00");
-                    self.0.push_str(&hex::encode([char as u8]));
-                }
-                _ => self.0.push(char),
-            }
+        if text.bytes().any(|byte| byte < b' ' || byte == b'"' || byte == b'\\') {
+            self.escape(text);
+        } else {
+            self.0.push_str(text);
         }
         self.0.push('"');
+    }
+
+    fn escape(&mut self, text: &str) {
+        for char in text.chars() {
+            match char {
+                '"' | '\\' => self.0.push('\\'),
+                '\0'..' ' => {
+                    self.0.push_str("\\u00");
+                    self.hex(&[char as u8]);
+                    continue;
+                }
+                _ => {}
+            }
+            self.0.push(char);
+        }
     }
 }

@@ -136,7 +136,7 @@ extern "C" {
 
 /// `RawConversation[]`.
 pub fn conversations(conversations: &[Conversation]) -> Array {
-    let mut json = Json::new();
+    let mut json = Json::new(conversations.len());
     for Conversation { group, consent, peer } in conversations {
         let (state, failure) = state_of(&group.state);
         json.begin();
@@ -191,7 +191,7 @@ pub fn message(row: &MessageRow, winners: &[(ThreadId, GroupId)]) -> JsValue {
 
 /// `RawMessage[]`: rows, each with the conversation it is listed under.
 pub fn messages(rows: &[(&MessageRow, GroupId)]) -> Array {
-    let mut json = Json::new();
+    let mut json = Json::new(rows.len());
     let mut contents = Vec::with_capacity(rows.len());
     for (row, listed) in rows {
         json.begin();
