@@ -9,7 +9,11 @@ export const isBytes = (value: unknown): value is Uint8Array =>
   ArrayBuffer.isView(value) && Object.prototype.toString.call(value) === "[object Uint8Array]";
 
 const describe = (value: unknown): string =>
-  value === null ? "null" : Array.isArray(value) ? "an array" : isBytes(value) ? "bytes" : typeof value;
+  value === null ? "null" : Array.isArray(value) ? "an array" : isBytes(value) ? "bytes" : plain(value);
+
+/** Numbers are shown, texts never: they may be a message or a key. */
+const plain = (value: unknown): string =>
+  typeof value === "number" || typeof value === "bigint" ? String(value) : typeof value;
 
 const fail = (name: string, expected: string, value: unknown): never => {
   throw new DovetailError("input.value", `${name} must be ${expected}, not ${describe(value)}`);

@@ -18,6 +18,8 @@ export interface MessageStreamFilter {
   consentStates?: ConsentState[];
 }
 
+const ADDRESS = /^\s*0x[0-9a-f]{40}\s*$/i;
+
 type Messages<C> = AsyncStreamProxy<DecodedMessage<C>>;
 type MessageOptions<C> = StreamOptions<RawMessage, DecodedMessage<C>>;
 type ConversationOptions<V> = StreamOptions<RawConversation, V>;
@@ -83,6 +85,9 @@ export class Conversations<ContentTypes = unknown> {
    */
   async createDm(inboxId: string): Promise<Dm<ContentTypes>> {
     const peer = check.string(inboxId, "inboxId");
+    if (ADDRESS.test(peer)) {
+      throw new DovetailError("input.id", "inboxId is an account's address: use createDmWithIdentifier");
+    }
     return new Dm<ContentTypes>(this.#core, await this.#core.call((raw) => raw.createDm(peer)));
   }
 

@@ -34,7 +34,7 @@
  * | `input.value` | an argument has the wrong type or form; nothing was done |
  * | `message.empty` | there is nothing to send |
  * | `message.not_found` | no message with this id is stored |
- * | `message.too_large` | the content is larger than 1 MiB |
+ * | `message.too_large` | the content is larger than 1,032,192 bytes (1 MiB less room for the envelope) |
  * | `store.blocked` | another tab keeps an older version of the database open |
  * | `store.closed` | the browser closed the database; create the client again |
  * | `store.corrupt` | stored data is damaged |

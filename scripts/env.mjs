@@ -109,13 +109,23 @@ export function wasmEnv() {
   };
 }
 
+/** A program inside an app on macOS, which is not on PATH. */
+function macApp(app, program = app) {
+  const file = join("/Applications", `${app}.app`, "Contents", "MacOS", program);
+  return isExecutable(file) ? file : undefined;
+}
+
 /** Installed browsers and their drivers; a missing one is undefined. */
 export function browsers() {
   const path = nativeEnv().PATH;
   return {
-    chromium: process.env.CHROME || which(["chromium", "google-chrome", "google-chrome-stable", "chromium-browser"], path),
+    chromium:
+      process.env.CHROME ||
+      which(["chromium", "google-chrome", "google-chrome-stable", "chromium-browser"], path) ||
+      macApp("Google Chrome") ||
+      macApp("Chromium"),
     chromedriver: process.env.CHROMEDRIVER || which("chromedriver", path),
-    firefox: process.env.FIREFOX || which(["firefox", "firefox-esr"], path),
+    firefox: process.env.FIREFOX || which(["firefox", "firefox-esr"], path) || macApp("Firefox", "firefox"),
     geckodriver: process.env.GECKODRIVER || which("geckodriver", path),
   };
 }

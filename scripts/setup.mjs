@@ -1,6 +1,6 @@
 // Installs what building and testing need, and nothing that is there already.
 //
-//   node scripts/setup.mjs [--only=native|wasm|browsers|npm]
+//   node scripts/setup.mjs [--only=native|lint|wasm|browsers|npm]
 //
 // An ordinary machine is asked first: its own toolchain, `rustup target add`,
 // its own browsers. On Debian, as root, missing parts come from apt.
@@ -12,11 +12,20 @@ import { dirname, join } from "node:path";
 import { WASM_TARGET, browsers, cache, isMain, nativeEnv, outputOf, pathFlags, root, stdStamp, tools, wasmToolchain, which } from "./env.mjs";
 
 const DEBIAN_RUST = ["rustc-web", "cargo-web", "rust-web-src", "rust-web-llvm", "lld-22"];
+const LEAST_RUST = "1.91";
 const CHROMIUM = ["chromium", "chromium-driver"];
 const canApt = () => Boolean(which("apt-get")) && process.getuid?.() === 0;
 
 /** A step that cannot be done here; its message says what is missing and how to get it. */
 class Missing extends Error {}
+
+/** Waits for all, then fails with everything that is missing. */
+async function allOf(steps) {
+  const failed = (await Promise.allSettled(steps)).filter(({ status }) => status === "rejected").map(({ reason }) => reason);
+  const bug = failed.find((error) => !(error instanceof Missing));
+  if (bug) throw bug;
+  if (failed.length > 0) throw new Missing([...new Set(failed.map((error) => error.message))].join("\nsetup: "));
+}
 
 const say = (text) => console.log(`setup: ${text}`);
 
@@ -60,11 +69,12 @@ async function native() {
   if (Number(process.versions.node.split(".")[0]) < 20) {
     throw new Missing(`Node ${process.versions.node} is too old: install Node 20 or newer.`);
   }
-  if (!which("cargo")) {
-    throw new Missing("cargo is missing: install Rust 1.91 or newer with rustup (https://rustup.rs).");
-  }
-  for (const [program, component] of [["cargo-fmt", "rustfmt"], ["cargo-clippy", "clippy"]]) {
-    if (!which(program)) throw new Missing(`${program} is missing: run \`rustup component add ${component}\`.`);
+  const rustc = which("cargo") && which("rustc") && outputOf("rustc", ["--version"]);
+  if (!rustc) throw new Missing(`cargo and rustc are missing: install Rust ${LEAST_RUST} or newer with rustup (https://rustup.rs).`);
+  const [, major, minor] = /^rustc (\d+)\.(\d+)/.exec(rustc) ?? [];
+  const [leastMajor, leastMinor] = LEAST_RUST.split(".");
+  if (Number(major) < Number(leastMajor) || (major === leastMajor && Number(minor) < Number(leastMinor))) {
+    throw new Missing(`${rustc} is too old: install Rust ${LEAST_RUST} or newer with rustup (https://rustup.rs).`);
   }
   if (!which("cc")) {
     if (!canApt()) {
@@ -74,13 +84,19 @@ async function native() {
   }
 }
 
+async function lint() {
+  for (const [program, component] of [["cargo-fmt", "rustfmt"], ["cargo-clippy", "clippy"]]) {
+    if (!which(program)) throw new Missing(`${program} is missing: run \`rustup component add ${component}\`.`);
+  }
+}
+
 async function wasmStd() {
   if (wasmToolchain()) return;
   if (which("rustup")) {
     say(`rustup target add ${WASM_TARGET}`);
-    await quietly("rustup", "rustup", ["target", "add", WASM_TARGET]);
+    const { log } = await quietly("rustup", "rustup", ["target", "add", WASM_TARGET]);
     if (wasmToolchain()) return;
-    say("rustup could not add the target here");
+    say(`rustup could not add the target here (its output: ${log})`);
   }
   if (!canApt()) {
     throw new Missing(
@@ -161,7 +177,7 @@ function cargoTool(crate, program, version) {
 async function wasm() {
   mkdirSync(cache, { recursive: true });
   // apt downloads while cargo compiles; neither touches what the other uses.
-  await Promise.all([
+  await allOf([
     wasmStd(),
     cargoTool("wasm-bindgen-cli", "wasm-bindgen", wasmBindgenVersion()),
     cargoTool("wasm-pack", "wasm-pack", "0.15.1"),
@@ -183,7 +199,10 @@ async function chromium() {
 async function firefox() {
   if (browsers().firefox) return;
   if (!canApt()) {
-    throw new Missing("Firefox is missing: `sudo apt-get install firefox-esr`, or on macOS `brew install --cask firefox`.");
+    throw new Missing(
+      "Firefox is missing: `sudo apt-get install firefox-esr`, or on macOS `brew install --cask firefox`. " +
+        "FIREFOX may name the program elsewhere.",
+    );
   }
   await apt("apt-firefox", ["firefox-esr"], "Firefox, for tests");
 }
@@ -191,7 +210,7 @@ async function firefox() {
 async function browsersAndDrivers() {
   mkdirSync(cache, { recursive: true });
   const driver = process.env.GECKODRIVER ? undefined : cargoTool("geckodriver", "geckodriver", "0.37.1");
-  await Promise.all([chromium(), firefox(), driver]);
+  await allOf([chromium(), firefox(), driver]);
 }
 
 async function npmPackages() {
@@ -203,20 +222,30 @@ async function npmPackages() {
   writeFileSync(stamp, lock);
 }
 
-const PARTS = { native, wasm, browsers: browsersAndDrivers, npm: npmPackages };
+const PARTS = { native, lint, wasm, browsers: browsersAndDrivers, npm: npmPackages };
 
 /** Does the named parts (all of them by default), in parallel after the native one. */
 export async function setup(names = Object.keys(PARTS)) {
   const begun = Date.now();
+  // Nothing else works without these.
+  if (names.includes("native") && (await lacks(native))) process.exit(1);
+  // What can be done is done to its end, and everything missing is told at once.
+  const others = names.filter((name) => name !== "native");
+  const lacking = await Promise.all(others.map((name) => lacks(PARTS[name])));
+  if (lacking.includes(true)) process.exit(1);
+  rmSync(join(cache, "tools-build"), { recursive: true, force: true });
+  say(`ready (${((Date.now() - begun) / 1000).toFixed(1)} s)`);
+}
+
+/** Does one part; whether something is missing for it, which is then told. */
+async function lacks(part) {
   try {
-    if (names.includes("native")) await native();
-    await Promise.all(names.filter((name) => name !== "native").map((name) => PARTS[name]()));
-    rmSync(join(cache, "tools-build"), { recursive: true, force: true });
-    say(`ready (${((Date.now() - begun) / 1000).toFixed(1)} s)`);
+    await part();
+    return false;
   } catch (error) {
     if (!(error instanceof Missing)) throw error;
     console.error(`setup: ${error.message}`);
-    process.exit(1);
+    return true;
   }
 }
 

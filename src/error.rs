@@ -56,7 +56,7 @@ pub const CODES: &[(&str, bool, &str)] = &[
     ("message.not_found", false, "No message with this id is stored here."),
     ("message.too_large", false, "A message above the size limit."),
     ("store.blocked", true, "Another tab keeps an older version of the database open."),
-    ("store.closed", true, "The database is closed."),
+    ("store.closed", false, "The browser closed the database; create the client again."),
     ("store.corrupt", false, "Stored data is damaged."),
     ("store.failed", true, "The browser's database failed."),
     ("store.newer", false, "The database was written by a newer version."),

@@ -47,7 +47,8 @@ impl RawClient {
         let handle = self.handle.clone();
         promise(async move {
             handle.life.check()?;
-            run(handle).await
+            let client = handle.client.clone();
+            run(handle).await.map_err(|error| client.ended(error))
         })
     }
 }
@@ -55,8 +56,9 @@ impl RawClient {
 /// A sync reads all it can; then what stood in the way of single groups is told. A fault of one
 /// conversation alone shows on that conversation.
 fn told(report: SyncReport) -> Result<JsValue, Error> {
-    let outside = |error: &Error| error.code.starts_with("delivery.") || error.code.starts_with("store.");
-    match report.failed.into_iter().find(|(_, error)| outside(error)) {
+    let alone = |error: &Error| error.code == "delivery.refused";
+    let outside = |error: &Error| ["delivery.", "store."].iter().any(|area| error.code.starts_with(area));
+    match report.failed.into_iter().find(|(_, error)| outside(error) && !alone(error)) {
         Some((_, error)) => Err(error),
         None => Ok(JsValue::UNDEFINED),
     }

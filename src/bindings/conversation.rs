@@ -32,7 +32,7 @@ impl RawClient {
     #[wasm_bindgen(js_name = createDm)]
     pub fn create_dm(&self, peer: JsValue) -> Promise {
         self.call(async |handle| {
-            let group = handle.client.create_dm(Arg::new(peer, "peerInboxId").id()?).await?;
+            let group = handle.client.create_dm(Arg::new(peer, "inboxId").id()?).await?;
             view(&handle.client, group).await
         })
     }
@@ -45,7 +45,7 @@ impl RawClient {
     /// The conversation of the DM with an inbox, if there is one.
     #[wasm_bindgen(js_name = dmWith)]
     pub fn dm_with(&self, peer: JsValue) -> Promise {
-        self.call(async |handle| match handle.client.dm_with(Arg::new(peer, "peerInboxId").id()?).await? {
+        self.call(async |handle| match handle.client.dm_with(Arg::new(peer, "inboxId").id()?).await? {
             Some(group) => view(&handle.client, group).await,
             None => Ok(JsValue::UNDEFINED),
         })

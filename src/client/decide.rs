@@ -46,8 +46,8 @@ async fn decide(step: &mut Step<'_>, decisions: &[(Entity, State)]) -> Result<()
             Entity::Inbox(_) => None,
         };
         let Some(group) = group else {
-            let stored = step.inner.consent_of(*entity).await?;
-            consent::decide_apart(stored.as_ref(), *entity, *state, &mut step.unit);
+            let stored = step.inner.consent_row(*entity).await?;
+            consent::decide_apart(stored, *entity, *state, &mut step.unit);
             continue;
         };
         let mut thread = match threads.remove(&group.thread()) {

@@ -85,6 +85,26 @@ impl Logs {
         Ok(states)
     }
 
+    /// The newest states of those inboxes whose log can be read in full now.
+    ///
+    /// # Errors
+    /// `delivery.*` when the service cannot be reached at all; `store.*`.
+    pub(super) async fn readable_states(
+        &self,
+        inboxes: &[InboxId],
+    ) -> Result<BTreeMap<InboxId, (SequenceId, AssociationState)>, Error> {
+        let ends = self.ends(inboxes).await?;
+        let wanted: Vec<_> = inboxes.iter().copied().zip(ends).collect();
+        let (logs, withheld) = self.read_some(&wanted).await?;
+        let mut states = BTreeMap::new();
+        for log in logs.iter().filter(|log| !withheld.contains(&log.inbox())) {
+            if let Ok(Some(state)) = log.latest() {
+                states.insert(log.inbox(), (log.head(), state.clone()));
+            }
+        }
+        Ok(states)
+    }
+
     /// The newest states of inboxes, in the order asked; `fetch` reads on, without it they are as
     /// far as they were read. Left out: an inbox that does not exist, and one whose state this
     /// version cannot know.
@@ -156,6 +176,21 @@ impl Logs {
 
     /// Reads logs, each named once, up to the positions wanted of them.
     async fn read(&self, wanted: &[(InboxId, SequenceId)]) -> Result<Vec<Log>, Error> {
+        let (logs, withheld) = self.read_some(wanted).await?;
+        if withheld.is_empty() {
+            return Ok(logs);
+        }
+        Err(Error::new(
+            "delivery.unavailable",
+            "the delivery service did not answer in full; it is tried again when you sync",
+        ))
+    }
+
+    /// The same, naming the inboxes whose log the service does not show in full.
+    async fn read_some(
+        &self,
+        wanted: &[(InboxId, SequenceId)],
+    ) -> Result<(Vec<Log>, BTreeSet<InboxId>), Error> {
         let inboxes: Vec<InboxId> = wanted.iter().map(|(inbox, _)| *inbox).collect();
         let mut logs = self.so_far(&inboxes).await?;
         let mut asked: Vec<usize> = (0..logs.len()).collect();
@@ -176,13 +211,9 @@ impl Logs {
             .map(|(log, _)| log)
             .collect();
         let ends = self.ends(&short.iter().map(|log| log.inbox()).collect::<Vec<_>>()).await?;
-        if short.iter().zip(ends).any(|(log, end)| log.head() < end) {
-            return Err(Error::new(
-                "delivery.unavailable",
-                "the delivery service did not answer in full; it is tried again when you sync",
-            ));
-        }
-        Ok(logs)
+        let withheld = short.iter().zip(ends).filter(|(log, end)| log.head() < *end);
+        let withheld = withheld.map(|(log, _)| log.inbox()).gather();
+        Ok((logs, withheld))
     }
 
     /// The position of each inbox's newest update, in order; 0 when there is none.

@@ -119,7 +119,10 @@ pub(super) fn envelope(update: &IdentityUpdate, identifiers: Vec<String>) -> Out
 }
 
 pub(super) fn not_accepted() -> Error {
-    Error::new("identity.invalid", "the identity update was not accepted; try again")
+    Error::new(
+        "delivery.invalid",
+        "the delivery service took the identity update and does not show it; try again",
+    )
 }
 
 impl Client {

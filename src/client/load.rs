@@ -67,7 +67,16 @@ impl Inner {
 
     /// The stored record of an entity.
     pub(super) async fn consent_of(&self, entity: Entity) -> Result<Option<ConsentRecord>, StoreError> {
-        Ok(row::<ConsentRow>(&*self.store, entity.to_key()).await?.map(|(row, _)| row.0))
+        Ok(self.consent_row(entity).await?.map(|(record, _)| record))
+    }
+
+    /// The same with the revision of its row.
+    pub(super) async fn consent_row(
+        &self,
+        entity: Entity,
+    ) -> Result<Option<(ConsentRecord, u64)>, StoreError> {
+        let found = row::<ConsentRow>(&*self.store, entity.to_key()).await?;
+        Ok(found.map(|(row, revision)| (row.0, revision)))
     }
 
     /// Envelopes kept of a topic: held or rejected.

@@ -79,6 +79,10 @@ pub(crate) struct Inner {
     outboxes: RefCell<BTreeMap<GroupId, Rc<Mutex<()>>>>,
     /// Attempts made in this life of the client and not handed out yet.
     fresh: RefCell<BTreeSet<[u8; 32]>>,
+    /// How many more Welcomes for an unknown key package are kept.
+    room: Cell<usize>,
+    /// Own bytes met in a topic: met again, they are no sign of a state rolled back.
+    echoes: RefCell<BTreeSet<[u8; 32]>>,
     kicked: RefCell<BTreeSet<GroupId>>,
     live: RefCell<Option<sync::Live>>,
     retry: pointers::Retry,
@@ -121,6 +125,15 @@ impl Client {
         let mut cache = self.0.cache.lock().await;
         cache.clear();
         self.0.store.close().await;
+    }
+
+    /// What a call under way failed with: once we are closed, that the database is closed is our
+    /// own doing.
+    pub fn ended(&self, error: Error) -> Error {
+        match self.0.open() {
+            Err(closed) if error.code == "store.closed" => closed,
+            _ => error,
+        }
     }
 }
 

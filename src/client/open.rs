@@ -79,6 +79,8 @@ impl Client {
             operations: operate::Waiting::default(),
             outboxes: RefCell::new(BTreeMap::new()),
             fresh: RefCell::new(BTreeSet::new()),
+            room: Cell::new(0),
+            echoes: RefCell::new(BTreeSet::new()),
             kicked: RefCell::new(BTreeSet::new()),
             live: RefCell::new(None),
             retry: Default::default(),

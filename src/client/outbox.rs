@@ -17,10 +17,11 @@ use crate::engine::publish::{self, Work};
 use crate::engine::state::GroupCtx;
 use crate::engine::{send, threads};
 use crate::error::Error;
-use crate::store::rows::{AttemptRow, GroupState, IntentState, MessageRow, Operation};
+use crate::store::rows::{AttemptRow, GroupState, IntentState, Operation};
 
-/// A run ends after so many rounds; what is left goes on with the next sync.
-const ROUNDS: usize = 64;
+/// A run ends after so many rounds, each of up to 50 messages; what is left goes on with the next
+/// sync. More than anybody writes: `publishMessages` promises that all of it has left.
+const ROUNDS: usize = 1024;
 /// Waits between tries while the service is out of reach, in milliseconds.
 const BACKOFF_MS: [u32; 6] = [500, 1_000, 2_000, 5_000, 15_000, 30_000];
 /// Lets messages asked for one after another leave together.
@@ -222,7 +223,8 @@ impl Inner {
     async fn build(self: &Rc<Self>, group: GroupId, number: u64) -> Result<(), Error> {
         let material = match self.material(group, number).await {
             Err(error) if error.code == "dm.unknown_inbox" => {
-                return self.fail_group(group, error.code).await;
+                self.fail_group(group, error.code).await?;
+                return Err(error);
             }
             other => other?,
         };
@@ -294,11 +296,9 @@ impl Inner {
                 return Ok(());
             }
             let mut thread = step.take_thread(ctx.row.thread()).await?;
-            let numbers: Vec<u64> = ctx.intents.keys().copied().collect();
-            let ids: Vec<_> = numbers.iter().flat_map(|number| message_of(&ctx, *number)).collect();
-            let rows: Vec<MessageRow> = self.message_rows(&ids).await?.into_iter().flatten().collect();
-            rows.into_iter().for_each(|row| publish::fail_message(row, code, &mut step.unit));
-            numbers.into_iter().for_each(|number| ctx.end_intent(number, &mut step.unit));
+            let ids: Vec<_> = ctx.intents.keys().flat_map(|number| message_of(&ctx, *number)).collect();
+            let rows = self.message_rows(&ids).await?.into_iter().flatten().collect();
+            publish::end_all(&mut ctx, rows, code, &mut step.unit);
             ctx.row_mut().state = GroupState::Failed(code.to_owned());
             ctx.drop_mls(&mut step.unit);
             threads::refresh(&mut thread, &ctx.row, &mut step.unit);

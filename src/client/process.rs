@@ -17,6 +17,9 @@ use crate::members::{Reference, States};
 use crate::store::Table;
 use crate::store::rows::{GroupRow, GroupState, MessageRow};
 
+/// Hashes of own bytes remembered; beyond it all are forgotten.
+const KEPT_ECHOES: usize = 4096;
+
 /// How a batch ended.
 #[derive(Debug, Default)]
 pub struct Processed {
@@ -127,10 +130,13 @@ impl Inner {
         let mut thread = step.take_thread(ctx.row.thread()).await?;
         let own = self.own_messages(&ctx, envelopes).await?;
         let messages = progress.messages.iter().map(|(id, row)| (*id, row.clone())).chain(own).gather();
+        self.note_echoes(&ctx, envelopes);
+        let echoes = self.echoes.borrow();
         let known = Known {
             me: &self.me,
             identity: &progress.identity,
             messages: &messages,
+            echoes: &echoes,
             careful: progress.careful,
         };
         let before = Standing::of(&ctx.row, &thread);
@@ -161,6 +167,16 @@ impl Inner {
         step.keep_group(ctx);
         step.keep_thread(thread);
         Ok((stop, rejected, owing))
+    }
+
+    /// Remembers own bytes met in the topic, for as long as this client lives.
+    fn note_echoes(&self, ctx: &GroupCtx, envelopes: &[Incoming]) {
+        let mut echoes = self.echoes.borrow_mut();
+        if echoes.len() > KEPT_ECHOES {
+            echoes.clear();
+        }
+        let own = envelopes.iter().filter(|envelope| ctx.attempts.contains_key(&envelope.hash));
+        own.for_each(|envelope| _ = echoes.insert(envelope.hash));
     }
 
     /// Rows of own messages whose echo is in the batch.

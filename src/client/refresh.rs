@@ -19,12 +19,12 @@ impl Inner {
     /// of every group that is behind. Names the groups that now owe one.
     ///
     /// # Errors
-    /// `delivery.*` when the identity logs cannot be read.
+    /// `delivery.*` when the service cannot be reached. A log it withholds keeps the others from nothing.
     pub(super) async fn refresh_members(self: &Rc<Self>, rows: &[GroupRow]) -> Result<Vec<GroupId>, Error> {
         let inboxes: BTreeSet<InboxId> =
             rows.iter().flat_map(|row| row.members.iter().map(|member| member.inbox)).gather();
         let inboxes: Vec<InboxId> = inboxes.into_iter().collect();
-        let states = self.identity.newest_states(&inboxes).await?;
+        let states = self.identity.readable_states(&inboxes).await?;
         let own = states.get(&self.me.inbox);
         // A revoked installation can change nothing any more; others will see to it.
         if own.is_some_and(|(_, state)| !state.has_installation(self.me.installation)) {

@@ -61,11 +61,7 @@ impl Client {
         self.0.open()?;
         let mut report = SyncReport::default();
         for member in self.0.set_of(group).await? {
-            match self.0.run_outbox(member).await {
-                // Nothing leaves any more; reading goes on.
-                Err(error) if error.code == "client.installation_revoked" => {}
-                other => other?,
-            }
+            self.0.run_noted(&mut report, member).await?;
             self.0.note(&mut report, member, self.0.sync_group(member).await);
         }
         Ok(report)
@@ -77,10 +73,11 @@ impl Client {
     /// `delivery.unavailable` when the service is out of reach; the messages stay stored.
     pub async fn publish(&self, group: GroupId) -> Result<(), Error> {
         self.0.open()?;
+        let mut report = SyncReport::default();
         for member in self.0.set_of(group).await? {
-            self.0.run_outbox(member).await?;
+            self.0.run_noted(&mut report, member).await?;
         }
-        Ok(())
+        report.failed.pop().map_or(Ok(()), |(_, error)| Err(error))
     }
 
     /// Starts reading in the background. Returns at once; ends with [`Client::close`].
@@ -203,10 +200,23 @@ impl Inner {
         let intents = load::rows::<IntentRow>(answer.first().map_or(&[], Vec::as_slice))?;
         let groups: BTreeSet<GroupId> = intents.into_iter().map(|intent| intent.group).gather();
         for group in groups {
-            match self.run_outbox(group).await {
-                Ok(()) => {}
-                Err(error) if error.code == "delivery.unavailable" => return Err(error),
-                Err(error) => report.failed.push((group, error)),
+            self.run_noted(report, group).await?;
+        }
+        Ok(())
+    }
+
+    /// Publishes what one group owes. Its own trouble is noted, once, and does not stop the others.
+    async fn run_noted(self: &Rc<Self>, report: &mut SyncReport, group: GroupId) -> Result<(), Error> {
+        match self.run_outbox(group).await {
+            Ok(()) => {}
+            // Nothing leaves any more; reading goes on.
+            Err(error) if error.code == "client.installation_revoked" => {}
+            Err(error) if error.code == "delivery.unavailable" => return Err(error),
+            Err(error) => {
+                let failed = (group, error);
+                if !report.failed.contains(&failed) {
+                    report.failed.push(failed);
+                }
             }
         }
         Ok(())

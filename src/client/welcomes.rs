@@ -56,6 +56,9 @@ impl Found {
         }
     }
 }
+/// Anybody can send Welcomes made for no key of ours; so many of them are kept, and of this size.
+const KEPT_UNKNOWN: usize = 100;
+const KEPT_UNKNOWN_BYTES: usize = 256 * 1024;
 
 impl Inner {
     /// Reads the Welcome topic to its end, after trying held Welcomes again. Joined groups are
@@ -89,12 +92,15 @@ impl Inner {
 
     async fn read_welcomes(self: &Rc<Self>, found: &mut Found) -> Result<(), Error> {
         let topic = Topic::Welcome(self.me.installation.0);
+        let mut unknown = 0;
         for kept in self.kept_envelopes(topic).await? {
-            if let EnvelopeState::Held(..) = kept.state {
+            if let EnvelopeState::Held(code, _) = &kept.state {
+                unknown += usize::from(code == UNKNOWN_KEY_PACKAGE);
                 let row = kept.clone();
                 found.note(self.welcome(&incoming(row), Some(kept)).await?);
             }
         }
+        self.room.set(KEPT_UNKNOWN.saturating_sub(unknown));
         loop {
             let from = self.welcome_position(topic).await?;
             let asked = [(topic, from.processed)];
@@ -169,6 +175,13 @@ impl Inner {
                 drop_kept(kept, step);
                 step.joined_group().map_or(Taken::Settled, Taken::Joined)
             }
+            Outcomes::Held(code, _)
+                if code == UNKNOWN_KEY_PACKAGE && kept.is_none() && !self.takes(envelope) =>
+            {
+                let reason = "made for a key package this device does not hold, like too many before";
+                record_rejection(envelope, UNKNOWN_KEY_PACKAGE, reason, &mut step.unit);
+                Taken::Settled
+            }
             Outcomes::Held(code, reason) => {
                 if code == UNKNOWN_KEY_PACKAGE && kept.is_none() {
                     self.own_key_packages().await?.doubted(&mut step.unit);
@@ -187,6 +200,13 @@ impl Inner {
         };
         self.advance_welcomes(step, envelope).await?;
         Ok(Ok(taken))
+    }
+
+    /// Whether one more Welcome for an unknown key package is kept.
+    fn takes(&self, envelope: &Incoming) -> bool {
+        let (room, fits) = (self.room.get(), envelope.payload.len() <= KEPT_UNKNOWN_BYTES);
+        self.room.set(room.saturating_sub(usize::from(fits)));
+        fits && room > 0
     }
 
     async fn join(
@@ -209,8 +229,14 @@ impl Inner {
         let left_behind = existing.as_ref().map(|ctx| (ctx.intents.clone(), ctx.attempts.clone()));
         let mut thread = step.take_thread(opened.thread()).await?;
         let entity = crate::consent::Entity::Conversation(opened.group());
-        if let Some(record) = self.consent_of(entity).await? {
+        let decided = self.consent_row(entity).await?;
+        if let Some((record, _)) = decided {
             thread.consents.insert(opened.group(), record);
+        }
+        if existing.is_none() {
+            // Another tab may decide about it at this moment, and has no thread yet to do it with.
+            let revision = decided.map_or(0, |(_, revision)| revision);
+            step.unit.changes.check(Table::Consent, entity.to_key(), revision);
         }
         let row = existing.as_ref().map(|ctx| (&ctx.row, ctx.revision));
         let init_key = opened.init_key.clone();

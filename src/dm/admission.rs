@@ -56,7 +56,7 @@ pub enum AdmissionError {
     #[error("the DM's policies are not those of a DM")]
     Policies,
     /// A placeholder's kind or pair would change.
-    #[error("the group was restored as another conversation; its history stays where it is")]
+    #[error("the group is stored here as another conversation; its history stays where it is")]
     Activation,
 }
 

@@ -233,7 +233,8 @@ fn seal(
     };
     let planned = commit::plan(facts, (me.inbox, me.installation), &wanted).map_err(unplanned)?;
     if dm && !planned.unreachable.is_empty() {
-        let why = "the other inbox has no device that can be added now";
+        let why = "the other inbox has no device that can be added now: none has a key package that is valid \
+                   today by the clock here";
         return Err(Refusal::Now(Error::new("dm.no_installation", why)));
     }
     left_out.inboxes.extend(&planned.unreachable);

@@ -23,13 +23,16 @@ pub fn decide(thread: &mut ThreadCtx, named: &[GroupId], state: State, unit: &mu
 }
 
 /// Records a decision about an entity no thread of this database belongs to: an inbox, or a
-/// conversation that is not here yet.
-pub fn decide_apart(stored: Option<&Record>, entity: Entity, state: State, unit: &mut Unit) {
+/// conversation that is not here yet. `stored` is its record with the row's revision.
+///
+/// No thread's revision guards this record, so its own does: a join in another tab finds out.
+pub fn decide_apart(stored: Option<(Record, u64)>, entity: Entity, state: State, unit: &mut Unit) {
     if let Entity::Conversation(group) = entity {
         // Joined by another tab meanwhile, it would have a thread to keep in step.
         unit.changes.check(Table::Groups, group.as_bytes().to_vec(), 0);
     }
-    unit.put_consent(stored, app_act(entity, state, unit.now));
+    let (stored, revision) = stored.map_or((None, 0), |(record, revision)| (Some(record), revision));
+    unit.put_consent_checked(stored.as_ref(), app_act(entity, state, unit.now), revision);
     unit.changes.strict();
 }
 

@@ -127,8 +127,13 @@ fn admit(
             refused => reject(refused.id(), refused.to_string()),
         },
     )?;
-    if let Some((row, _)) = existing.filter(|(row, _)| row.state == GroupState::Restored) {
-        check_activation(row.dm, dm).map_err(refused)?;
+    // A group's kind and pair are fixed for ever: a placeholder keeps its own (DMS-015), and so does
+    // a group we left. Whoever knows its id could else move its history elsewhere.
+    if let Some((row, _)) = existing {
+        check_activation(row.dm, dm).map_err(|error| match row.state {
+            GroupState::Restored => refused(error),
+            _ => reject("META-004", error.to_string()),
+        })?;
     }
     let dictionary = Dictionary::new(&facts.group.dictionary);
     match above(dictionary.floor_text().unwrap_or_default(), &me.version) {

@@ -70,8 +70,7 @@ pub fn next(ctx: &GroupCtx) -> Work {
     if !waiting.is_empty() {
         return Work::Publish(waiting);
     }
-    let first = ctx.intents.values().find(|intent| !matches!(intent.operation, Operation::Send { .. }));
-    if let Some(intent) = first {
+    if let Some(intent) = ctx.intents.values().find(|intent| intent.wants_commit()) {
         return match intent.state {
             IntentState::ToPublish => Work::Build(intent.number),
             // Accepted and not read back yet: the next read of the topic moves it on.
@@ -206,6 +205,16 @@ pub fn give_up_message(
     if let Some(row) = row.filter(|row| row.status == MessageStatus::Unpublished) {
         fail_message(row, code, unit);
     }
+    unit.changes.strict();
+}
+
+/// Ends everything a group still had to send; `rows` are the messages that never leave.
+pub fn end_all(ctx: &mut GroupCtx, rows: Vec<MessageRow>, code: &str, unit: &mut Unit) {
+    let numbers: Vec<u64> = ctx.intents.keys().copied().collect();
+    numbers.into_iter().for_each(|number| ctx.end_intent(number, unit));
+    let hashes: Vec<[u8; 32]> = ctx.attempts.keys().copied().collect();
+    hashes.into_iter().for_each(|hash| ctx.end_attempt(hash, unit));
+    rows.into_iter().for_each(|row| fail_message(row, code, unit));
     unit.changes.strict();
 }
 

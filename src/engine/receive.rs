@@ -52,6 +52,8 @@ pub struct Known<'a> {
     pub identity: &'a States,
     /// Message rows looked up so far; `None` for an id that is free.
     pub messages: &'a BTreeMap<MessageId, Option<MessageRow>>,
+    /// Hashes of own bytes met before.
+    pub echoes: &'a BTreeSet<[u8; 32]>,
     /// Look every message id up before it is inserted: an insert of this step hit a taken one.
     pub careful: bool,
 }
@@ -135,6 +137,9 @@ fn judge(
     }
     if let Some(attempt) = ctx.attempts.get(&envelope.hash).cloned() {
         return own(ctx, thread, known, &attempt, envelope, unit);
+    }
+    if known.echoes.contains(&envelope.hash) {
+        return Outcomes::Repeated;
     }
     if frame.kind == FrameKind::Public {
         return reject("GMOD-002", "sent without membership encryption");

@@ -2,6 +2,7 @@
 //! (SEND-002, SEND-006, GMOD-025, GMOD-035).
 
 use crate::base::{MessageId, Nanos, SequenceId, Topic, sha256};
+use crate::consent::{Record, State};
 use crate::engine::event::Event;
 use crate::engine::state::{GroupCtx, Me, ThreadCtx};
 use crate::engine::unit::Unit;
@@ -117,7 +118,8 @@ pub fn send(
 ) -> Result<MessageId, Error> {
     writable(ctx)?;
     let at = unit.tick();
-    let row = own_row(ctx, me, outbound, at);
+    let mut row = own_row(ctx, me, outbound, at);
+    row.inserted_ns = written_after(thread.consent(row.group), at);
     let id = row.id;
     unit.changes.insert(&row);
     // A message encrypted now would overtake those that still wait.
@@ -130,6 +132,15 @@ pub fn send(
     unit.events.push(Event::Message { row: Box::new(row), consent: thread.state() });
     unit.changes.strict();
     Ok(id)
+}
+
+/// When a message counts as written: not before the block it answers, though that was made with a
+/// clock that has been set back since ([`settle::blocked_since`]).
+///
+/// [`settle::blocked_since`]: crate::engine::settle::blocked_since
+fn written_after(decided: Option<&Record>, at: Nanos) -> Nanos {
+    let block = decided.filter(|record| record.state == State::Denied);
+    block.map_or(at, |record| at.max(record.consented_at_ns))
 }
 
 /// True when a message can be encrypted now.

@@ -30,13 +30,16 @@ pub fn message(
     ctx.end_intent(attempt.intent, unit);
     // Absent only when the app deleted it meanwhile; a second echo finds it published already.
     let Some(mut row) = row.filter(|row| row.status != MessageStatus::Published) else { return };
+    let blocked = blocked_since(thread.consent(row.group), &row);
     row.status = MessageStatus::Published;
     row.sent_ns = server_ns;
     row.sequence_id = at;
     row.delivery = Some(unit.next_delivery());
     row.expires_ns = expiry(&ctx.row.settings, server_ns);
     raise_activity(ctx, server_ns);
-    allow(thread, &row, unit);
+    if !blocked {
+        allow(thread, &row, unit);
+    }
     unit.changes.put(&row);
     unit.events.push(Event::MessageStatus {
         id: row.id,
@@ -48,19 +51,27 @@ pub fn message(
 }
 
 /// The decision a published message implies: for every group of the set, each with its own record
-/// and the same time (CONS-021, design section 8). A block the user made after writing the message
-/// is the later decision and stays, however late the message leaves.
+/// and the same time (CONS-021, design section 8).
 fn allow(thread: &mut ThreadCtx, message: &MessageRow, unit: &mut Unit) {
-    let stored = thread.consent(message.group);
-    let blocked_since =
-        stored.is_some_and(|r| r.state == State::Denied && r.consented_at_ns > message.inserted_ns);
-    let implied = sending(stored, message.group, unit.now).filter(|_| !blocked_since);
+    let implied = sending(thread.consent(message.group), message.group, unit.now);
     let Some(Record { state, .. }) = implied else { return };
     for group in groups_of(thread) {
         let stored = thread.consents.get(&group).copied();
         let record = app_act(Entity::Conversation(group), state, unit.now);
         thread.consents.insert(group, record);
         unit.put_consent(stored.as_ref(), record);
+    }
+}
+
+/// A block the user made after writing an unpublished message is the later decision and stays,
+/// however late the message leaves. One written over a block of a clock that was ahead carries that
+/// block's time instead of its own: any other block is a later one.
+pub fn blocked_since(decided: Option<&Record>, message: &MessageRow) -> bool {
+    let Some(block) = decided.filter(|record| record.state == State::Denied) else { return false };
+    let over_a_later_clock = message.inserted_ns != message.sent_ns;
+    match over_a_later_clock {
+        true => block.consented_at_ns != message.inserted_ns,
+        false => block.consented_at_ns > message.inserted_ns,
     }
 }
 

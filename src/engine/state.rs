@@ -162,7 +162,7 @@ impl GroupCtx {
 
     /// True while a commit of ours is wanted or under way: text waits for it.
     pub fn commit_wanted(&self) -> bool {
-        self.intents.values().any(|intent| !matches!(intent.operation, Operation::Send { .. }))
+        self.intents.values().any(IntentRow::wants_commit)
     }
 
     /// True while proposals of other members are kept: MLS sends no message then.

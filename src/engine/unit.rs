@@ -64,6 +64,14 @@ impl Unit {
         }
     }
 
+    /// Like [`Unit::put_consent`], for a record that no thread's revision guards.
+    pub fn put_consent_checked(&mut self, stored: Option<&Record>, record: Record, revision: u64) {
+        self.changes.put_checked(&ConsentRow(record), revision);
+        if state_of(stored) != record.state {
+            self.announce_consent(record.entity, record.state);
+        }
+    }
+
     fn announce_consent(&mut self, entity: Entity, state: crate::consent::State) {
         self.events.push(Event::Consent { entity, state });
     }

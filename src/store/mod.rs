@@ -239,7 +239,7 @@ pub enum StoreError {
     Blocked,
     /// IndexedDB is missing or refused.
     #[error(
-        "the browser does not let this page store data ({0}); leave private mode or allow storage, or pass dbPath: null"
+        "the browser does not let this page store data ({0}); leave private mode or allow storage, or pass dbPath: null and a delivery that needs none"
     )]
     Unavailable(String),
     /// The key does not open this database.

@@ -45,6 +45,8 @@ pub type Twist = Rc<dyn Fn(&[(Topic, SequenceId)], Vec<Incoming>) -> Result<Vec<
 
 /// Chooses what the service refuses.
 pub type Refuse = Rc<dyn Fn(&Outgoing) -> bool>;
+/// Told of a write right before it happens.
+pub type Between = Rc<dyn Fn(&Changes)>;
 
 /// One life of a page.
 #[derive(Default)]
@@ -59,6 +61,8 @@ pub struct Gate {
     pub twist: RefCell<Option<Twist>>,
     /// A batch with one of these is refused for good.
     pub refuse: RefCell<Option<Refuse>>,
+    /// Runs right before a write: the moment at which another tab gets in between.
+    pub between: RefCell<Option<Between>>,
 }
 
 enum Fate {
@@ -141,6 +145,10 @@ impl Store for GatedStore {
 
     fn apply(&self, changes: Changes) -> LocalBoxFuture<'_, Result<(), StoreError>> {
         async move {
+            let between = self.gate.between.borrow().clone();
+            if let Some(between) = between {
+                between(&changes);
+            }
             match self.gate.apply_fate() {
                 Fate::Die => self.gate.die().await,
                 Fate::DieAfter => {

@@ -318,3 +318,40 @@ fn a_message_overtaken_by_many_epochs_is_encrypted_again() {
     };
     assert_eq!(stored.iter().filter(|one| open(one, &mut state)).count(), 1);
 }
+
+#[test]
+fn gmod_018_a_refused_welcome_stays_owed_and_holds_nothing_up() {
+    let world = World::new(2);
+    let (mut alice, bo, other) = (world.user("alice"), world.user("bo"), world.user("bo"));
+    alice.offline(true);
+    let group = alice.dm(&bo);
+    alice.text(group, "hello");
+    alice.delivery.freeze(Topic::Group(group));
+    alice.offline(false);
+    alice.sync();
+    world.settle(60_000);
+    alice.delivery.thaw();
+    alice.call(move |client| async move { client.sync_conversation(group).await }).unwrap();
+    // The batch is refused, then the first Welcome alone, until further notice.
+    alice.delivery.set(|faults| faults.refuse = 2);
+    let run = |user: &User| user.call(move |client| async move { client.publish(group).await });
+    assert_eq!(run(&alice).unwrap_err().code, "delivery.refused");
+    assert_eq!(welcomes(&bo) + welcomes(&other), 1, "one device was refused, the other invited");
+    assert_eq!(alice.inspect(group).groups[0].pending_intents, 1, "the Welcome is still owed");
+    assert_eq!(alice.history(group, Default::default())[0].status, MessageStatus::Published);
+    // What is written now does not wait for it either.
+    alice.delivery.set(|faults| faults.refuse = 1);
+    let again = alice.text(group, "and again");
+    world.settle(1_000);
+    assert_eq!(status(&alice, again), MessageStatus::Published);
+    assert_eq!(alice.inspect(group).groups[0].pending_intents, 1);
+    alice.reopen();
+    alice.sync();
+    assert_eq!((welcomes(&bo), welcomes(&other)), (1, 1));
+    for user in [&bo, &other] {
+        user.sync();
+        assert_eq!(user.texts(group), ["hello", "and again"]);
+    }
+    assert_eq!(alice.inspect(group).groups[0].pending_intents, 0);
+    dump::check(&alice.store);
+}

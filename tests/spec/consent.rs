@@ -183,6 +183,34 @@ fn cons_021_a_block_after_writing_stays_when_the_message_leaves_later() {
 }
 
 #[test]
+fn cons_021_a_reply_after_a_block_allows_though_the_clock_was_set_back_between() {
+    const YEAR: i64 = 365 * 86_400 * 1_000_000_000;
+    let world = World::new(2);
+    let (alice, bo) = (world.user("alice"), world.user("bo"));
+    let group = alice.dm(&bo);
+    alice.sync();
+    bo.sync();
+    let entity = Entity::Conversation(group);
+    for blocked_again in [false, true] {
+        bo.device.skew_ns.set(YEAR);
+        bo.decide(group, State::Denied);
+        bo.device.skew_ns.set(0);
+        bo.offline(true);
+        bo.text(group, "I changed my mind");
+        if blocked_again {
+            bo.decide(group, State::Denied);
+        }
+        bo.offline(false);
+        bo.sync();
+        let expected = if blocked_again { State::Denied } else { State::Allowed };
+        assert_eq!(bo.consent(entity), expected);
+        dump::check(&bo.store);
+    }
+    alice.sync();
+    assert_eq!(alice.texts(group).len(), 2);
+}
+
+#[test]
 fn cons_021_a_message_that_is_not_published_changes_nothing() {
     let (_, bo, group) = joined();
     bo.delivery.set(|faults| faults.refuse = 1);

@@ -41,7 +41,8 @@ fn read_on(gang: &Gang, ctx: &mut GroupCtx, version: &str) -> Vec<Outcomes> {
         states.insert(reference, Resolution::Installations(member.installations.iter().copied().collect()));
     }
     let messages = BTreeMap::new();
-    let known = Known { me: &me, identity: &states, messages: &messages, careful: false };
+    let echoes = Default::default();
+    let known = Known { me: &me, identity: &states, messages: &messages, careful: false, echoes: &echoes };
     let id = ctx.row.thread();
     let (consents, transcripts) = (BTreeMap::new(), Vec::new());
     let mut thread = ThreadCtx { id, row: None, revision: 0, consents, transcripts };

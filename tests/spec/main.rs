@@ -22,6 +22,7 @@ mod key_packages;
 mod lies;
 mod noise;
 mod proposals;
+mod rejoin;
 mod shared_welcomes;
 mod simulation;
 mod tabs;

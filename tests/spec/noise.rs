@@ -34,6 +34,23 @@ fn replayed_messages_are_shown_once() {
 }
 
 #[test]
+fn own_bytes_stored_twice_cost_no_commit() {
+    let case = case();
+    case.alice.delivery.set(|faults| faults.replays = true);
+    for text in ["one", "two", "three"] {
+        case.alice.text(case.group, text);
+        case.alice.sync();
+    }
+    case.alice.delivery.set(|faults| faults.replays = false);
+    case.sync();
+    let row = Dump::of(&case.alice.store).groups().remove(&case.group).unwrap();
+    assert_eq!((row.epoch, row.rolled_back), (1, false));
+    assert_eq!(case.alice.inspect(case.group).groups[0].rejected, []);
+    assert_eq!(case.bo.texts(case.group), ["one", "two", "three"]);
+    case.assert_alive();
+}
+
+#[test]
 fn a_message_in_our_name_stops_sending_until_a_self_update() {
     let case = case();
     let thief = Forger::of(&case.alice);

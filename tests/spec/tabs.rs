@@ -1,11 +1,15 @@
 //! Several pages on one database: all work, nothing is lost or done twice.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use dovetail::base::GroupId;
 use dovetail::consent::{Entity, State};
 use dovetail::store::rows::MessageStatus;
+use dovetail::store::{Changes, Table};
 use dovetail::wire::EncodedContent;
+use futures::FutureExt;
 
 use crate::common::dump::{self, Dump};
 use crate::common::{User, World};
@@ -185,6 +189,31 @@ fn cons_011_tabs_decide_and_join_in_any_order() {
     assert_eq!(tab.consent(entity), State::Allowed);
     assert_eq!(tab.conversations().len(), 1);
     dump::check(&bo.store);
+}
+
+#[test]
+fn cons_011_a_decision_at_the_very_moment_another_tab_joins_is_kept() {
+    for (seed, state) in [(5, State::Denied), (6, State::Allowed)] {
+        let world = World::new(seed);
+        let (alice, bo) = (world.user("alice"), world.user("bo"));
+        let tab = bo.tab();
+        let group = alice.dm(&bo);
+        alice.sync();
+        let entity = Entity::Conversation(group);
+        // bo has read that nothing is decided, and is about to store the conversation.
+        let (other, times) = (tab.client.clone(), Cell::new(0));
+        *bo.gate.between.borrow_mut() = Some(Rc::new(move |changes: &Changes| {
+            let joins = changes.checks.iter().any(|check| check.table == Table::Groups);
+            if joins && times.replace(times.get() + 1) < 2 {
+                other.set_consent(entity, state).now_or_never().expect("ready").unwrap();
+            }
+        }));
+        bo.sync();
+        assert_eq!(bo.consent(entity), state);
+        assert_eq!(tab.conversations().len(), usize::from(state != State::Denied));
+        assert_eq!(bo.inspect(group).groups[0].consent.unwrap().state, state);
+        dump::check(&bo.store);
+    }
 }
 
 #[test]

@@ -5,10 +5,11 @@ use dovetail::base::{GroupId, InstallationId, SequenceId, Topic};
 use dovetail::delivery::Receipt;
 use dovetail::meta::component::*;
 use dovetail::meta::{Base, encode_inbox_set};
-use dovetail::mls::facts::RawDictionary;
+use dovetail::mls::{self, facts::RawDictionary};
 use dovetail::policy::{ALL_MEMBERS, DM, Row, registry_of};
 use dovetail::store::Table;
 use dovetail::store::rows::{EnvelopeRow, EnvelopeState, PositionRow};
+use dovetail::wire::{ClientEnvelope, WelcomeAlgorithm, WelcomeInput};
 
 use crate::common::dump::{self, Dump};
 use crate::common::forge::{self, Forger};
@@ -378,4 +379,39 @@ fn a_welcome_for_a_key_package_not_held_is_given_up_after_a_day() {
     offer.bo.world.settle(3_600_000);
     offer.bo.sync();
     assert_eq!(offer.recorded(), [("rejected", code)]);
+}
+
+#[test]
+fn welcomes_for_no_key_of_ours_are_kept_up_to_a_number_and_a_size() {
+    let offer = Offer::valid(false);
+    let forger = Forger::of(&offer.mallory);
+    let to = offer.bo.client.installation();
+    let send = |n: u8, bytes: usize| {
+        let sealed = mls::wrap_welcome(&vec![1; bytes], 1, &[n; 32]).unwrap();
+        let input = WelcomeInput::V1 {
+            installation_key: to.0,
+            data: sealed.data,
+            hpke_public_key: vec![n; 32],
+            algorithm: WelcomeAlgorithm::Curve25519,
+            metadata: sealed.metadata,
+        };
+        forger.publish_raw(Topic::Welcome(to.0), ClientEnvelope::Welcome(input).encode());
+    };
+    send(200, 512 * 1024);
+    (20..170).for_each(|n| send(n, 100));
+    let count = |what: &str| offer.recorded().iter().filter(|(state, _)| *state == what).count();
+    for _ in 0..2 {
+        offer.bo.sync();
+        assert_eq!((count("held"), count("rejected")), (100, 51));
+        offer.assert_read();
+    }
+    // A Welcome for a key we hold is not one of them.
+    let fine = offer.carol.dm(&offer.bo);
+    offer.carol.sync();
+    offer.bo.sync();
+    assert_eq!(offer.bo.conversations()[0].group.id, fine);
+    offer.bo.world.settle(25 * 60 * 60 * 1_000);
+    offer.bo.sync();
+    assert_eq!((count("held"), count("rejected")), (0, 151));
+    dump::check(&offer.bo.store);
 }

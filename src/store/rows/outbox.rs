@@ -114,6 +114,12 @@ impl IntentRow {
     pub fn group_prefix(group: GroupId) -> Vec<u8> {
         group.as_bytes().to_vec()
     }
+
+    /// True while a commit is wanted or under way for it; not once that is applied, and only
+    /// Welcomes are owed.
+    pub fn wants_commit(&self) -> bool {
+        self.state != IntentState::Committed && !matches!(self.operation, Operation::Send { .. })
+    }
 }
 
 impl Row for IntentRow {
