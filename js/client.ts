@@ -4,6 +4,7 @@ import { BrowserDelivery } from "./browser-delivery.js";
 import * as check from "./check.js";
 import { type ContentCodec, CodecRegistry } from "./content/codec.js";
 import type { GroupUpdated } from "./content/group-updated.js";
+import type { LeaveRequest } from "./content/leave-request.js";
 import { Conversations } from "./conversations.js";
 import { Core } from "./core.js";
 import type { Delivery } from "./delivery.js";
@@ -15,7 +16,7 @@ import type { ClientOptions, DeliveryOptions, Identifier, InboxState, KeyPackage
 import { instance, withModule } from "./wasm.js";
 
 /** Content that needs no codec of the app. */
-export type BuiltInContentTypes = string | GroupUpdated;
+export type BuiltInContentTypes = string | GroupUpdated | LeaveRequest;
 
 /** What messages of a client with these codecs can hold. */
 export type ExtractCodecContentTypes<Codecs extends ContentCodec[] = []> = Codecs extends []

@@ -1,21 +1,25 @@
-// Handles of conversations. A handle holds ids, never wasm memory: keep it, drop it, as you like.
+// What handles of DMs and groups have in common. A handle holds plain values, never wasm memory:
+// keep it, drop it, as you like.
 
 import * as check from "./check.js";
 import { TextCodec } from "./content/text.js";
 import type { Core } from "./core.js";
-import { ConversationType, type ConsentState } from "./enums.js";
+import { type ConsentState, MetadataField } from "./enums.js";
 import { DovetailError } from "./errors.js";
 import { DecodedMessage, toDate } from "./message.js";
 import { consentState, rawListMessages, rawSend } from "./options.js";
-import type { RawConversation, RawMessage } from "./raw.js";
+import type { RawChange, RawConversation, RawMessage } from "./raw.js";
 import { type AsyncStreamProxy, type StreamOptions, createStream } from "./streams.js";
 import type {
+  AddMembersResult,
   ConversationDebugInfo,
   EncodedContent,
   GroupMember,
   GroupMetadata,
+  Hold,
   Inspection,
   ListMessagesOptions,
+  MessageDisappearingSettings,
   SendMessageOpts,
   SendOpts,
 } from "./types.js";
@@ -76,6 +80,40 @@ export class Conversation<ContentTypes = unknown> {
   /** The version of this package it waits for; undefined when it does not. */
   async pausedForVersion(): Promise<string | undefined> {
     return (await this.current()).pausedForVersion;
+  }
+
+  /** Why it waits; undefined when it does not. A send then rejects, with the same sentence. */
+  async hold(): Promise<Hold | undefined> {
+    return (await this.current()).hold;
+  }
+
+  /** When messages disappear; both 0 when they do not. */
+  async messageDisappearingSettings(): Promise<MessageDisappearingSettings> {
+    const { disappearFromNs, disappearInNs } = await this.current();
+    return { fromNs: BigInt(disappearFromNs ?? 0), inNs: BigInt(disappearInNs ?? 0) };
+  }
+
+  async isMessageDisappearingEnabled(): Promise<boolean> {
+    const { fromNs, inNs } = await this.messageDisappearingSettings();
+    return fromNs > 0n && inNs > 0n;
+  }
+
+  /**
+   * Lets messages disappear, at every member.
+   *
+   * @param fromNs Those sent from this time on, in nanoseconds since 1970.
+   * @param inNs So many nanoseconds after they were sent.
+   */
+  async updateMessageDisappearingSettings(fromNs: bigint, inNs: bigint): Promise<void> {
+    const [from, after] = [check.bigint(fromNs, "fromNs"), check.bigint(inNs, "inNs")];
+    // The two are settings of their own, and each change is told as one.
+    await this.change("setting", MetadataField.MessageExpirationFromNs, from);
+    await this.change("setting", MetadataField.MessageExpirationInNs, after);
+  }
+
+  /** Messages disappear no more. */
+  removeMessageDisappearingSettings(): Promise<void> {
+    return this.updateMessageDisappearingSettings(0n, 0n);
   }
 
   /** Members with their installations. */
@@ -153,7 +191,10 @@ export class Conversation<ContentTypes = unknown> {
     return {
       epoch: group.epoch,
       epochAuthenticator: group.epochAuthenticator,
+      held: group.hold,
+      rejected: group.rejected,
       pendingIntents: group.pendingIntents,
+      failedInstallations: group.failedInstallations,
       maybeForked: false,
       forkDetails: "",
       isCommitLogForked: undefined,
@@ -176,29 +217,15 @@ export class Conversation<ContentTypes = unknown> {
   }
 
   /** @internal */
+  protected async change(...change: RawChange): Promise<AddMembersResult | undefined> {
+    const result = await this.core.call((raw) => raw.changeGroup(this.id, ...change));
+    // It is done, whatever comes of reading how things stand now.
+    await this.current().catch(() => {});
+    return result;
+  }
+
+  /** @internal */
   protected decoded(message: RawMessage): DecodedMessage<ContentTypes> {
     return new DecodedMessage<ContentTypes>(this.core.codecs, message);
   }
-}
-
-/** A conversation of two inboxes. Groups that both sides made at once are one `Dm`. */
-export class Dm<ContentTypes = unknown> extends Conversation<ContentTypes> {
-  /** The other inbox; undefined for a restored DM of two other inboxes. */
-  async peerInboxId(): Promise<string | undefined> {
-    return (await this.current()).peerInboxId;
-  }
-
-  /** The other groups of this DM; empty unless both sides created one. */
-  async duplicateDms(): Promise<Dm<ContentTypes>[]> {
-    const views = await this.core.call((raw) => raw.duplicateDms(this.id));
-    return views.map((view) => new Dm<ContentTypes>(this.core, view));
-  }
-}
-
-/** A conversation of any number of inboxes. */
-export class Group<ContentTypes = unknown> extends Conversation<ContentTypes> {}
-
-/** The handle of a conversation. @internal */
-export function handleOf<C>(core: Core, view: RawConversation): Dm<C> | Group<C> {
-  return view.conversationType === ConversationType.Dm ? new Dm<C>(core, view) : new Group<C>(core, view);
 }

@@ -1,15 +1,18 @@
 // The conversations of a client: find, make, list, fetch and stream them.
 
 import * as check from "./check.js";
-import { Dm, Group, handleOf } from "./conversation.js";
 import type { Core } from "./core.js";
+import { Dm } from "./dm.js";
 import { type ConsentState, ConversationType } from "./enums.js";
 import { DovetailError } from "./errors.js";
+import { Group } from "./group.js";
+import { handleOf } from "./handle.js";
+import { inboxesOf } from "./inboxes.js";
 import { DecodedMessage } from "./message.js";
-import { consentStates, conversationType, rawListConversations } from "./options.js";
+import { consentStates, conversationType, rawCreateGroup, rawListConversations } from "./options.js";
 import type { RawConversation, RawFilter, RawMessage } from "./raw.js";
 import { type AsyncStreamProxy, type StreamOptions, createStream } from "./streams.js";
-import type { Identifier, ListConversationsOptions } from "./types.js";
+import type { CreateGroupOptions, Identifier, ListConversationsOptions } from "./types.js";
 
 /** Which conversations a message stream covers. */
 export interface MessageStreamFilter {
@@ -98,6 +101,25 @@ export class Conversations<ContentTypes = unknown> {
       throw new DovetailError("dm.unknown_inbox", "no inbox has this account; its owner has to register first");
     }
     return this.createDm(inboxId);
+  }
+
+  /**
+   * A new group with these inboxes and the own one. Resolves when it is durable here, online or
+   * not; adding the members goes on in the background, and `publishMessages()` waits for it.
+   * Inboxes that do not exist or have no usable device are left out.
+   */
+  async createGroup(inboxIds: string[], options?: CreateGroupOptions): Promise<Group<ContentTypes>> {
+    const group = rawCreateGroup(inboxIds, options);
+    return new Group<ContentTypes>(this.#core, await this.#core.call((raw) => raw.createGroup(group)));
+  }
+
+  /** A new group with the inboxes of accounts, which all have to exist; see {@link createGroup}. */
+  async createGroupWithIdentifiers(
+    identifiers: Identifier[],
+    options?: CreateGroupOptions,
+  ): Promise<Group<ContentTypes>> {
+    rawCreateGroup([], options);
+    return this.createGroup(await inboxesOf(this.#core, identifiers), options);
   }
 
   /** Conversations, the last active first. */

@@ -65,6 +65,16 @@ export enum GroupMessageKind {
   MembershipChange = 1,
 }
 
+/** Policies of a new group, or of a group as it is. */
+export enum GroupPermissionsOptions {
+  /** Every member adds members and changes name, description, image and app data. */
+  Default = 0,
+  /** Admins and super admins do. */
+  AdminOnly = 1,
+  /** Policies of their own. */
+  CustomPolicy = 2,
+}
+
 /** What an account is. */
 export enum IdentifierKind {
   /** An Ethereum account, by its address. */
@@ -79,6 +89,18 @@ export enum ListConversationsOrderBy {
   LastActivity = 1,
 }
 
+/** Settings of a conversation that a policy can be about. */
+export enum MetadataField {
+  AppData = 0,
+  Description = 1,
+  GroupName = 2,
+  GroupImageUrlSquare = 3,
+  /** From when messages disappear; its policy is that of the next one too. */
+  MessageExpirationFromNs = 4,
+  /** After how long messages disappear. */
+  MessageExpirationInNs = 5,
+}
+
 /** What messages are sorted by. */
 export enum MessageSortBy {
   SentAt = 0,
@@ -90,6 +112,32 @@ export enum PermissionLevel {
   Member = 0,
   Admin = 1,
   SuperAdmin = 2,
+}
+
+/** Who may do something. */
+export enum PermissionPolicy {
+  /** Every member. */
+  Allow = 0,
+  /** Nobody. */
+  Deny = 1,
+  /** Admins and super admins. */
+  Admin = 2,
+  /** Super admins. */
+  SuperAdmin = 3,
+  /** The group has no such policy, so nobody; it can be read and not set. */
+  DoesNotExist = 4,
+  /** A combination; it can be read and not set. */
+  Other = 5,
+}
+
+/** What a policy is about. */
+export enum PermissionUpdateType {
+  AddMember = 0,
+  RemoveMember = 1,
+  AddAdmin = 2,
+  RemoveAdmin = 3,
+  /** Changing a setting, named by its {@link MetadataField}. */
+  UpdateMetadata = 4,
 }
 
 /** Order of a message list. */

@@ -14,6 +14,7 @@
  * | `client.not_registered` | register the client first |
  * | `client.other_account` | the database belongs to another account |
  * | `client.signature` | the signer did not sign, or with another account; `cause` is what it threw |
+ * | `commit.contended` | other members' changes came first each time; the change goes on in the background |
  * | `commit.rejected` | a change was refused by the rules of the conversation |
  * | `consent.unknown_entity` | the entity is no conversation id or inbox id |
  * | `content.reserved_type` | apps cannot send this content type |
@@ -24,9 +25,19 @@
  * | `dm.no_installation` | the other inbox has no device that can be added now |
  * | `dm.self` | a DM needs another inbox than the own one |
  * | `dm.unknown_inbox` | the other inbox does not exist |
+ * | `group.dm` | the two inboxes of a DM are fixed |
  * | `group.held` | the conversation waits for something; the message says for what |
+ * | `group.leave_alone` | the last member cannot leave |
+ * | `group.leave_dm` | a DM cannot be left; block it instead |
+ * | `group.leave_super_admin` | a super admin cannot leave; have the role taken away first |
+ * | `group.limit` | the group would have more than 250 inboxes |
+ * | `group.no_installation` | none of the inboxes to add has a device that can be added now |
  * | `group.not_a_member` | the own installation is not in the conversation; history stays readable |
  * | `group.paused` | the conversation needs a newer version of this package |
+ * | `group.permission_denied` | the policies of the group do not let this member do that |
+ * | `group.self` | a member cannot remove its own inbox; it asks with `requestRemoval()` |
+ * | `group.unknown_inbox` | an inbox to add, or to remove by its account, does not exist |
+ * | `group.unknown_member` | the inbox is no member of the group |
  * | `identity.invalid` | an identity update breaks the rules for its inbox |
  * | `identity.limit` | the inbox has its greatest number of installations; revoke one first with the static `Client.revokeInstallations` |
  * | `input.id` | an id is malformed |
@@ -58,6 +69,7 @@ export type ErrorCode =
   | "client.not_registered"
   | "client.other_account"
   | "client.signature"
+  | "commit.contended"
   | "commit.rejected"
   | "consent.unknown_entity"
   | "content.reserved_type"
@@ -68,9 +80,19 @@ export type ErrorCode =
   | "dm.no_installation"
   | "dm.self"
   | "dm.unknown_inbox"
+  | "group.dm"
   | "group.held"
+  | "group.leave_alone"
+  | "group.leave_dm"
+  | "group.leave_super_admin"
+  | "group.limit"
+  | "group.no_installation"
   | "group.not_a_member"
   | "group.paused"
+  | "group.permission_denied"
+  | "group.self"
+  | "group.unknown_inbox"
+  | "group.unknown_member"
   | "identity.invalid"
   | "identity.limit"
   | "input.id"

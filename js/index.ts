@@ -15,8 +15,9 @@ export {
   contentTypeGroupUpdated,
   isGroupUpdated,
 } from "./content/group-updated.js";
+export { type LeaveRequest, contentTypeLeaveRequest, isLeaveRequest } from "./content/leave-request.js";
 export { TextCodec, contentTypeText, encodeText, isText } from "./content/text.js";
-export { Conversation, Dm, Group } from "./conversation.js";
+export { Conversation } from "./conversation.js";
 export { Conversations, type MessageStreamFilter } from "./conversations.js";
 export {
   type Delivery,
@@ -26,6 +27,7 @@ export {
   type OutgoingEnvelope,
   type TopicPosition,
 } from "./delivery.js";
+export { Dm } from "./dm.js";
 export * from "./enums.js";
 export {
   DovetailError,
@@ -35,7 +37,9 @@ export {
   StreamFailedError,
   StreamInvalidRetryAttemptsError,
 } from "./errors.js";
+export { Group } from "./group.js";
 export { DecodedMessage } from "./message.js";
+export { metadataFieldName } from "./permissions.js";
 export { Preferences } from "./preferences.js";
 export { type LocalSigner, createEOASigner } from "./signer.js";
 export {
@@ -49,15 +53,20 @@ export {
   createStream,
 } from "./streams.js";
 export type {
+  AddMembersResult,
   ClientOptions,
   Consent,
   ContentTypeId,
   ConversationDebugInfo,
+  CreateGroupOptions,
   Cursor,
   DeliveryOptions,
   EncodedContent,
+  FailedInstallation,
   GroupMember,
   GroupMetadata,
+  GroupPermissions,
+  Hold,
   Identifier,
   InboxState,
   InspectedGroup,
@@ -66,6 +75,10 @@ export type {
   KeyPackageStatus,
   ListConversationsOptions,
   ListMessagesOptions,
+  MessageDisappearingSettings,
+  PendingIntent,
+  PermissionPolicySet,
+  Rejection,
   SendMessageOpts,
   SendOpts,
   Signer,

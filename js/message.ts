@@ -2,6 +2,7 @@
 
 import { type CodecRegistry, contentTypeToString } from "./content/codec.js";
 import { GROUP_UPDATED, decodeGroupUpdated } from "./content/group-updated.js";
+import { LEAVE_REQUEST, decodeLeaveRequest } from "./content/leave-request.js";
 import { TEXT, TextCodec } from "./content/text.js";
 import { type DeliveryStatus, GroupMessageKind } from "./enums.js";
 import type { RawMessage } from "./raw.js";
@@ -77,6 +78,7 @@ function decode(codecs: CodecRegistry, raw: RawMessage, type: ContentTypeId): un
       return raw.kind === GroupMessageKind.MembershipChange ? decodeGroupUpdated(raw.content) : undefined;
     }
     if (isOf(type, TEXT)) return TEXT_CODEC.decode(raw.content);
+    if (isOf(type, LEAVE_REQUEST)) return decodeLeaveRequest(raw.content);
     const codec = codecs.codecFor(type);
     if (codec) return codec.decode(raw.content);
     console.warn(`No codec found for content type "${contentTypeToString(type)}"`);

@@ -11,8 +11,9 @@ import {
   MessageSortBy,
   SortDirection,
 } from "./enums.js";
-import type { RawListConversations, RawListMessages, RawSend } from "./raw.js";
-import type { ListConversationsOptions, ListMessagesOptions, SendMessageOpts } from "./types.js";
+import { rawPolicies } from "./permissions.js";
+import type { RawCreateGroup, RawListConversations, RawListMessages, RawSend } from "./raw.js";
+import type { CreateGroupOptions, ListConversationsOptions, ListMessagesOptions, SendMessageOpts } from "./types.js";
 
 /** Type ids of the content types known by name. */
 const TYPE_IDS: ReadonlyMap<ContentType, string> = new Map([
@@ -62,6 +63,26 @@ function direction(value: unknown, name: string): SortDirection {
   if (value === "ascending") return SortDirection.Ascending;
   if (value === "descending") return SortDirection.Descending;
   return check.member<SortDirection>(SortDirection)(value, name);
+}
+
+/** @internal */
+export function rawCreateGroup(inboxIds: string[], options: CreateGroupOptions = {}): RawCreateGroup {
+  const given = check.object(options, "options");
+  const text = (name: keyof CreateGroupOptions) => check.optional(given[name], name, check.string);
+  const { permissions, policies } = rawPolicies(given["permissions"], given["customPermissionPolicySet"]);
+  const disappearing = check.optional(given["messageDisappearingSettings"], "messageDisappearingSettings", check.object);
+  const time = (name: string) => disappearing && check.bigint(disappearing[name], `messageDisappearingSettings.${name}`);
+  return check.present<RawCreateGroup>({
+    members: check.list(check.string)(inboxIds, "inboxIds"),
+    permissions,
+    policies,
+    name: text("groupName"),
+    description: text("groupDescription"),
+    imageUrl: text("groupImageUrlSquare"),
+    appData: text("appData"),
+    disappearFromNs: time("fromNs"),
+    disappearInNs: time("inNs"),
+  });
 }
 
 /** @internal */

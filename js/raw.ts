@@ -16,11 +16,23 @@ import type {
   ConversationType,
   DeliveryStatus,
   GroupMessageKind,
+  GroupPermissionsOptions,
   ListConversationsOrderBy,
   MessageSortBy,
+  MetadataField,
+  PermissionPolicy,
   SortDirection,
 } from "./enums.js";
-import type { Consent, EncodedContent, GroupMember, Identifier, InboxState, Inspection } from "./types.js";
+import type {
+  AddMembersResult,
+  Consent,
+  EncodedContent,
+  GroupMember,
+  Hold,
+  Identifier,
+  InboxState,
+  Inspection,
+} from "./types.js";
 
 /** What the wasm glue exports besides its own initialiser. */
 export interface RawModule {
@@ -120,6 +132,15 @@ export interface RawClient {
 
   /** DMS-005; resolves when durable, online or not. */
   createDm(peerInboxId: string): Promise<RawConversation>;
+  /** Resolves when durable, online or not; adding the members goes on in the background. */
+  createGroup(options: RawCreateGroup): Promise<RawConversation>;
+  /**
+   * Makes one change on what the conversation's log holds now. Resolves when it is applied and its
+   * Welcomes are accepted, after adding with whom it could not bring in.
+   */
+  changeGroup(id: string, ...change: RawChange): Promise<AddMembersResult | undefined>;
+  /** The set of policies, then the policy of each {@link RawAction} in order. */
+  permissions(id: string): Promise<[GroupPermissionsOptions, ...PermissionPolicy[]]>;
   list(options: RawListConversations): Promise<RawConversation[]>;
   /** Undefined for an id that is not stored. */
   conversation(id: string): Promise<RawConversation | undefined>;
@@ -178,11 +199,65 @@ export interface RawConversation {
   /** Why it failed: a code. */
   failure?: string;
   /** Why it waits, if it does. */
-  hold?: { code: string; message: string };
+  hold?: Hold;
   /** The version it needs, if it is paused for one. */
   pausedForVersion?: string;
   consentState: ConsentState;
+  // What is empty or 0 of the following is absent. Numbers are in decimal digits; lists of inbox
+  // ids have spaces between them.
+  name?: string;
+  description?: string;
+  imageUrl?: string;
+  appData?: string;
+  /** The lowest version that may take part. */
+  floor?: string;
+  disappearFromNs?: string;
+  disappearInNs?: string;
+  admins?: string;
+  superAdmins?: string;
+  /** Members who asked to leave and are still there. */
+  leaving?: string;
 }
+
+/** A new group. */
+export interface RawCreateGroup {
+  members: string[];
+  permissions: GroupPermissionsOptions;
+  /** With `CustomPolicy`: the policy of each {@link RawAction} in order. */
+  policies?: PermissionPolicy[];
+  name?: string;
+  description?: string;
+  imageUrl?: string;
+  appData?: string;
+  disappearFromNs?: bigint;
+  disappearInNs?: bigint;
+}
+
+/** What a policy is about. */
+export enum RawAction {
+  AddMember,
+  RemoveMember,
+  AddAdmin,
+  RemoveAdmin,
+  Name,
+  Description,
+  ImageUrl,
+  Disappearing,
+  AppData,
+}
+
+/** The number behind the {@link MetadataField}s: the floor. */
+export const RAW_FLOOR = 6;
+
+/** A change of a conversation. */
+export type RawChange =
+  | [what: "add" | "remove", inboxIds: string[]]
+  /** The two times are bigints, the others texts. */
+  | [what: "setting", setting: MetadataField | typeof RAW_FLOOR, value: string | bigint]
+  | [what: "policy", action: RawAction, policy: PermissionPolicy]
+  | [what: "admin" | "superAdmin", inboxId: string, given: boolean]
+  /** Sends a request; the removal is another member's change. */
+  | [what: "leave"];
 
 export interface RawMessage {
   id: string;

@@ -9,10 +9,12 @@ import type {
   ConversationType,
   DeliveryStatus,
   GroupMessageKind,
+  GroupPermissionsOptions,
   IdentifierKind,
   ListConversationsOrderBy,
   MessageSortBy,
   PermissionLevel,
+  PermissionPolicy,
   SortDirection,
 } from "./enums.js";
 
@@ -123,6 +125,8 @@ export interface GroupMember {
   /** Accounts of the inbox, as far as they are known here. */
   accountIdentifiers: Identifier[];
   installationIds: string[];
+  /** Installations the group could not add: they had no usable key package. */
+  failedInstallationIds: string[];
   permissionLevel: PermissionLevel;
   /** Consent about the inbox. */
   consentState: ConsentState;
@@ -132,6 +136,60 @@ export interface GroupMember {
 export interface GroupMetadata {
   conversationType: ConversationType;
   creatorInboxId: string;
+}
+
+/** When messages disappear. Both 0: never. */
+export interface MessageDisappearingSettings {
+  /** Messages sent from this time on disappear, in nanoseconds since 1970. */
+  fromNs: bigint;
+  /** So many nanoseconds after they were sent. */
+  inNs: bigint;
+}
+
+/** Who may do what in a group. */
+export interface PermissionPolicySet {
+  addMemberPolicy: PermissionPolicy;
+  removeMemberPolicy: PermissionPolicy;
+  /** Not `Allow`: an admin list is never open to every member (PERM-017). */
+  addAdminPolicy: PermissionPolicy;
+  /** Not `Allow` either. */
+  removeAdminPolicy: PermissionPolicy;
+  updateGroupNamePolicy: PermissionPolicy;
+  updateGroupDescriptionPolicy: PermissionPolicy;
+  updateGroupImageUrlSquarePolicy: PermissionPolicy;
+  updateMessageDisappearingPolicy: PermissionPolicy;
+  updateAppDataPolicy: PermissionPolicy;
+}
+
+/** The policies of a group. */
+export interface GroupPermissions {
+  policyType: GroupPermissionsOptions;
+  policySet: PermissionPolicySet;
+}
+
+/** Options of a new group. */
+export interface CreateGroupOptions {
+  /** Default: `GroupPermissionsOptions.Default`. */
+  permissions?: GroupPermissionsOptions;
+  /** With `GroupPermissionsOptions.CustomPolicy`, and only then. */
+  customPermissionPolicySet?: PermissionPolicySet;
+  /** At most 100 bytes of UTF-8. */
+  groupName?: string;
+  /** At most 1000 bytes. */
+  groupDescription?: string;
+  /** At most 2048 bytes. */
+  groupImageUrlSquare?: string;
+  /** For the app's own use; at most 8192 bytes. */
+  appData?: string;
+  messageDisappearingSettings?: MessageDisappearingSettings;
+}
+
+/** Whom `addMembers` could not bring in; both empty when everybody is in. */
+export interface AddMembersResult {
+  /** Installations without a usable key package, of inboxes that were added. */
+  failedInstallations: string[];
+  /** Inboxes without a single usable installation: they are not members. */
+  notAdded: string[];
 }
 
 /** Filters of a conversation list. */
@@ -186,13 +244,53 @@ export interface Cursor {
   sequenceId: bigint;
 }
 
+/** Why a conversation waits. Nothing is read or written in it until that is over. */
+export interface Hold {
+  /** `floor`: it needs a newer version of this package; `identity`: an identity update is missing; … */
+  code: string;
+  /** A sentence for people. */
+  message: string;
+  /** The position in the conversation's log it waits at. */
+  sequenceId: number;
+}
+
+/** Something refused for good. */
+export interface Rejection {
+  /** Its position in the conversation's log. */
+  sequenceId: number;
+  /** The rule it breaks. */
+  code: string;
+  /** A sentence for people. */
+  reason: string;
+}
+
+/** An operation on a conversation that is not finished. */
+export interface PendingIntent {
+  /** Operations are done in this order. */
+  number: number;
+  kind: "addMembers" | "removeMembers" | "refreshMembers" | "change" | "selfUpdate" | "send";
+  /** Nothing handed out yet; handed out and not seen again; applied, with Welcomes to publish. */
+  state: "toPublish" | "published" | "committed";
+  /** How often its commit was built: more than once when others were first. */
+  builds: number;
+}
+
+/** An installation that a group could not add, for want of a usable key package. */
+export interface FailedInstallation {
+  inboxId: string;
+  installationId: string;
+}
+
 /** State of a conversation for people who look into a problem. */
 export interface ConversationDebugInfo {
   epoch: bigint;
   /** Equal at all members in the same state of the same epoch. */
   epochAuthenticator: string;
-  /** Operations not finished. */
-  pendingIntents: number;
+  /** Why it waits; undefined when it does not. */
+  held: Hold | undefined;
+  rejected: Rejection[];
+  pendingIntents: PendingIntent[];
+  failedInstallations: FailedInstallation[];
   /** Always false: a member in doubt stops instead of going on. */
   maybeForked: boolean;
   forkDetails: string;
@@ -224,12 +322,12 @@ export interface InspectedGroup {
   createdAtNs: bigint;
   creatorInboxId: string;
   addedByInboxId: string;
-  /** Operations not finished. */
-  pendingIntents: number;
+  pendingIntents: PendingIntent[];
   /** Why it waits, if it does. */
-  hold?: { code: string; message: string };
+  hold?: Hold;
   /** Envelopes refused for good, with the rule they break. */
-  rejected: { sequenceId: number; code: string; reason: string }[];
+  rejected: Rejection[];
+  failedInstallations: FailedInstallation[];
 }
 
 /** What a conversation is made of. */

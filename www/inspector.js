@@ -22,7 +22,7 @@ const FACTS = [
   ["Authenticator", (group) => (group.epochAuthenticator === "" ? NONE : shortId(group.epochAuthenticator))],
   ["Consent", (group) => CONSENT.get(group.consentState)],
   ["Decided", (group) => (group.consentedAtNs === undefined ? NONE : exact(group.consentedAtNs))],
-  ["Pending work", (group) => (group.pendingIntents === 0 ? NONE : String(group.pendingIntents))],
+  ["Pending work", (group) => (group.pendingIntents.length === 0 ? NONE : String(group.pendingIntents.length))],
 ];
 
 export function showInspector(pane, person) {

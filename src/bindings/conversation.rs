@@ -12,7 +12,7 @@ use crate::client::{Client, Member, SendOptions};
 use crate::engine::history::HistoryOptions;
 use crate::error::Error;
 
-async fn view(client: &Client, group: GroupId) -> Result<JsValue, Error> {
+pub(super) async fn view(client: &Client, group: GroupId) -> Result<JsValue, Error> {
     Ok(values::maybe(client.conversation(group).await?.map(values::conversation)))
 }
 
@@ -22,6 +22,7 @@ fn member(member: &Member) -> JsValue {
         .id("inboxId", member.inbox)
         .value("accountIdentifiers", &values::list(member.accounts.iter().map(values::identifier)))
         .value("installationIds", &values::list(member.installations.iter().map(|id| id.to_string().into())))
+        .value("failedInstallationIds", &values::list(member.failed.iter().map(|id| id.to_string().into())))
         .number("permissionLevel", level)
         .number("consentState", values::consent_state(member.consent))
         .done()

@@ -5,7 +5,7 @@
 //! | file | owns |
 //! |---|---|
 //! | `open` | `createClient`: database, delivery, registration, background work |
-//! | `client`, `conversation` | the methods of `RawClient` |
+//! | `client`, `conversation`, `groups` | the methods of `RawClient` |
 //! | `inboxes` | inboxes and their installations, of a client and without one |
 //! | `wallet` | inbox ids and local keys, without a client |
 //! | `options`, `bytes` | reading arguments |
@@ -25,6 +25,7 @@ mod conversation;
 mod delivery;
 mod errors;
 mod events;
+mod groups;
 mod inboxes;
 mod json;
 mod life;

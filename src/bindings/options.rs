@@ -80,10 +80,15 @@ impl Arg {
 
     /// A time in nanoseconds.
     pub fn time(self) -> Result<Nanos, Error> {
+        self.integer().map(Nanos)
+    }
+
+    /// A bigint from -2^63 to 2^63 - 1.
+    pub fn integer(self) -> Result<i64, Error> {
         if !self.value.is_bigint() {
             return Err(self.wrong("a bigint"));
         }
-        i64::try_from(self.value.clone()).map(Nanos).map_err(|_| self.wrong("a bigint of 64 bits"))
+        i64::try_from(self.value.clone()).map_err(|_| self.wrong("a bigint of 64 bits"))
     }
 
     /// A bigint from 0 to 2^64 - 1.
@@ -138,7 +143,8 @@ impl Arg {
             .map_err(|error| Error::new("input.id", format!("{name}: {error}")))
     }
 
-    fn choice<T: Copy>(self, values: &[T]) -> Result<T, Error> {
+    /// One of these, by its place.
+    pub fn choice<T: Copy>(self, values: &[T]) -> Result<T, Error> {
         let wrong = self.wrong("a value of its enum");
         let number = self.number().map_err(|_| wrong.clone())?;
         values.get(number as usize).copied().ok_or(wrong)

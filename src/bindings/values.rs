@@ -6,8 +6,8 @@ use wasm_bindgen::{JsCast, JsValue};
 
 use super::json::Json;
 
-use crate::base::{GroupId, Nanos, SequenceId, ThreadId};
-use crate::client::{Conversation, GroupInspection, Inspection, KeyPackageStatus};
+use crate::base::{GroupId, InstallationId, Nanos, SequenceId, ThreadId};
+use crate::client::{Conversation, GroupInspection, Inspection, KeyPackageStatus, PendingIntent};
 use crate::consent::{Entity, State};
 use crate::identity::{AssociationState, Identifier, Member, MemberId};
 use crate::store::rows::{GroupKind, GroupRow, GroupState, Hold, MessageKind, MessageRow, MessageStatus};
@@ -182,8 +182,11 @@ pub fn conversations(conversations: &[Conversation]) -> Array {
             json.field("hold");
             json.text("code", &hold.code);
             json.text("message", &hold.detail);
+            json.number("sequenceId", hold.sequence_id.0.cast_signed());
             json.end();
-            json.maybe("pausedForVersion", (hold.code == "floor").then_some(&group.settings.floor));
+        }
+        for (name, text) in super::groups::details(group) {
+            json.text(name, &text);
         }
         json.number("consentState", consent_state(*consent));
         json.end();
@@ -210,7 +213,11 @@ fn state_of(state: &GroupState) -> (&'static str, Option<&str>) {
 }
 
 fn hold(hold: &Hold) -> JsValue {
-    Fields::new().text("code", &hold.code).text("message", &hold.detail).done()
+    Fields::new()
+        .text("code", &hold.code)
+        .text("message", &hold.detail)
+        .number("sequenceId", position(hold.sequence_id))
+        .done()
 }
 
 /// `RawMessage`, listed under the winner of its thread.
@@ -298,7 +305,12 @@ pub fn inspection(inspection: &Inspection) -> JsValue {
 }
 
 fn inspected(group: &GroupInspection, winner: bool) -> JsValue {
-    let GroupRow { id, state, epoch, authenticator, .. } = &group.row;
+    let GroupRow { id, state, epoch, authenticator, members, .. } = &group.row;
+    let failed = members.iter().flat_map(|member| {
+        let one =
+            |id: &InstallationId| Fields::new().id("inboxId", member.inbox).id("installationId", id).done();
+        member.failed.iter().map(one)
+    });
     let decided = group.consent.filter(|record| record.consented_at_ns.0 > 0);
     let held = matches!(state, GroupState::Active);
     Fields::new()
@@ -314,9 +326,19 @@ fn inspected(group: &GroupInspection, winner: bool) -> JsValue {
         .time("createdAtNs", group.row.created_ns)
         .id("creatorInboxId", group.row.creator)
         .id("addedByInboxId", group.row.adder)
-        .number("pendingIntents", u32::try_from(group.pending_intents).unwrap_or(u32::MAX))
+        .value("pendingIntents", &list(group.intents.iter().map(intent)))
         .maybe(group.row.hold.as_ref(), |fields, waits| fields.value("hold", &hold(waits)))
         .value("rejected", &list(group.rejected.iter().map(rejected)))
+        .value("failedInstallations", &list(failed))
+        .done()
+}
+
+fn intent(PendingIntent { number, kind, state, builds }: &PendingIntent) -> JsValue {
+    Fields::new()
+        .number("number", *number as f64)
+        .text("kind", kind)
+        .text("state", state)
+        .number("builds", *builds)
         .done()
 }
 

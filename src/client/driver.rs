@@ -82,11 +82,10 @@ impl Inner {
         &self,
         decide: impl AsyncFnMut(&mut Step<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        match self.try_step(decide).await {
-            Ok(value) => Ok(value),
-            Err(StepError::Other(error)) => Err(error),
-            Err(StepError::Taken) => Err(StoreError::Exists.into()),
-        }
+        self.try_step(decide).await.map_err(|error| match error {
+            StepError::Other(error) => error,
+            StepError::Taken => StoreError::Exists.into(),
+        })
     }
 
     /// Like [`Inner::step`], telling an insert of a taken key apart.
@@ -94,41 +93,56 @@ impl Inner {
         &self,
         mut decide: impl AsyncFnMut(&mut Step<'_>) -> Result<T, Error>,
     ) -> Result<T, StepError> {
+        // Compiled once for every step there is, so it holds no more than it must.
         let mut cache = self.cache.lock().await;
         for _ in 0..REPEATS {
-            self.open()?;
-            if cache.groups.len() > KEPT_GROUPS {
-                cache.clear();
-            }
-            let (counters, revision) = self.counters(&mut cache).await?;
-            let unit = Unit::new(self.next_ns(), counters, revision);
-            let mut step =
-                Step { inner: self, cache: &mut cache, unit, groups: Vec::new(), threads: Vec::new() };
+            let mut step = self.begin(&mut cache).await?;
             let value = decide(&mut step).await?;
-            for group in &mut step.groups {
-                group.flush(&mut step.unit)?;
-            }
-            // Closed while it was deciding: nothing more is written.
-            self.open()?;
-            match self.commit(step).await {
-                Ok((events, ended)) => {
-                    drop(cache);
-                    self.operations.note(ended);
-                    self.hub.emit(events);
-                    return Ok(value);
-                }
-                Err(StoreError::Stale) => cache.clear(),
-                Err(StoreError::Exists) => {
-                    cache.clear();
-                    return Err(StepError::Taken);
-                }
-                Err(error) => {
-                    cache.clear();
-                    return Err(error.into());
-                }
+            if let Some((events, ended)) = self.end(step).await? {
+                drop(cache);
+                self.operations.note(ended);
+                self.hub.emit(events);
+                return Ok(value);
             }
         }
-        Err(Error::new("store.failed", "another tab kept changing the same data; try again").into())
+        Err(contended().into())
+    }
+
+    async fn begin<'a>(&'a self, cache: &'a mut Cache) -> Result<Step<'a>, Error> {
+        self.open()?;
+        if cache.groups.len() > KEPT_GROUPS {
+            cache.clear();
+        }
+        let (counters, revision) = self.counters(cache).await?;
+        let unit = Unit::new(self.next_ns(), counters, revision);
+        Ok(Step { inner: self, cache, unit, groups: Vec::new(), threads: Vec::new() })
+    }
+
+    /// Commits a step; `None` when another tab was first, and it is to be repeated.
+    async fn end(&self, mut step: Step<'_>) -> Result<Option<(Vec<Event>, Vec<Ended>)>, StepError> {
+        for group in &mut step.groups {
+            group.flush(&mut step.unit)?;
+        }
+        // Closed while it was deciding: nothing more is written.
+        self.open()?;
+        let Step { cache, mut unit, groups, threads, .. } = step;
+        let ended = std::mem::take(&mut unit.ended);
+        self.last_ns.set(unit.last_tick().0);
+        let (changes, events, counters) = unit.finish();
+        if !changes.is_empty() {
+            if let Err(error) = self.store.apply(changes).await {
+                cache.clear();
+                return match error {
+                    StoreError::Stale => Ok(None),
+                    StoreError::Exists => Err(StepError::Taken),
+                    error => Err(error.into()),
+                };
+            }
+            cache.counters = Some(counters);
+        }
+        cache.groups.extend(groups.into_iter().map(|group| (group.row.id, group)));
+        cache.threads.extend(threads.into_iter().map(|thread| (thread.id, thread)));
+        Ok(Some((events, ended)))
     }
 
     /// The local clock, rising with every step: browsers round it, and messages sent within one
@@ -138,18 +152,8 @@ impl Inner {
         let rounded = now <= last && last - now < ROUNDED_NS;
         Nanos(if rounded { last + 1 } else { now })
     }
+}
 
-    async fn commit(&self, step: Step<'_>) -> Result<(Vec<Event>, Vec<Ended>), StoreError> {
-        let Step { cache, mut unit, groups, threads, .. } = step;
-        let ended = std::mem::take(&mut unit.ended);
-        self.last_ns.set(unit.last_tick().0);
-        let (changes, events, counters) = unit.finish();
-        if !changes.is_empty() {
-            self.store.apply(changes).await?;
-            cache.counters = Some(counters);
-        }
-        cache.groups.extend(groups.into_iter().map(|group| (group.row.id, group)));
-        cache.threads.extend(threads.into_iter().map(|thread| (thread.id, thread)));
-        Ok((events, ended))
-    }
+fn contended() -> Error {
+    Error::new("store.failed", "another tab kept changing the same data; try again")
 }

@@ -2,7 +2,7 @@
 
 use crate::base::{GroupId, InboxId, ThreadId, Topic};
 use crate::client::{Client, Inner};
-use crate::engine::settings::{Bases, NewGroup, PolicyRead, Role, Setting};
+use crate::engine::settings::{Action, Base, Bases, NewGroup, PolicyRead, Role, Setting};
 use crate::engine::{build, create, leave, operations, send, settings};
 use crate::error::Error;
 use crate::store::rows::{LeftOut, Operation, Wish};
@@ -15,8 +15,8 @@ impl Client {
     /// Inboxes that do not exist or have no usable device are left out.
     ///
     /// # Errors
-    /// `client.not_registered`, `client.installation_revoked`, `group.limit`, `input.value` for a setting that is too long,
-    /// `store.*`.
+    /// `client.not_registered`, `client.installation_revoked`, `group.limit`, `input.value` for a
+    /// setting that is too long or a policy that cannot be set (PERM-017), `store.*`.
     pub async fn create_group(&self, new: NewGroup) -> Result<GroupId, Error> {
         self.0.registered()?;
         let mut chance = [0; 48];
@@ -73,19 +73,29 @@ impl Client {
         self.0.change_members(group, Operation::RemoveInboxes(distinct(inboxes))).await.map(|_| ())
     }
 
+    /// Changes settings, roles and policies, all in one commit.
+    ///
+    /// # Errors
+    /// `input.value` for what a component cannot be, `group.unknown_member` for a role,
+    /// `group.permission_denied`, `group.*`, `commit.*`, `delivery.*`.
+    pub async fn change(&self, group: GroupId, wishes: Vec<Wish>) -> Result<(), Error> {
+        self.0.open()?;
+        let group = self.0.winner_of(group).await?;
+        self.0.operate(group, Operation::Change(wishes)).await.map(|_| ())
+    }
+
     /// Changes settings, all in one commit.
     ///
     /// # Errors
-    /// `input.value` for a value that is too long or malformed, `group.permission_denied`,
-    /// `group.*`, `commit.*`, `delivery.*`.
+    /// Those of [`Client::change`].
     pub async fn change_settings(&self, group: GroupId, settings: Vec<Setting>) -> Result<(), Error> {
-        self.0.change(group, settings.into_iter().map(Setting::wish).collect()).await
+        self.change(group, settings.into_iter().map(Setting::wish).collect()).await
     }
 
     /// Gives a member a role or takes it away.
     ///
     /// # Errors
-    /// `group.unknown_member`, `group.permission_denied`, `group.*`, `commit.*`, `delivery.*`.
+    /// Those of [`Client::change`].
     pub async fn set_role(
         &self,
         group: GroupId,
@@ -93,16 +103,23 @@ impl Client {
         role: Role,
         given: bool,
     ) -> Result<(), Error> {
-        self.0.change(group, vec![role.wish(inbox, given)]).await
+        self.change(group, vec![role.wish(inbox, given)]).await
     }
 
     /// Sets who may insert, update and delete in a component; absent policies stay.
     ///
     /// # Errors
-    /// `input.value` for a component or policy that cannot be set, `group.permission_denied`,
-    /// `group.*`, `commit.*`, `delivery.*`.
+    /// Those of [`Client::change`].
     pub async fn set_policies(&self, group: GroupId, component: u16, policies: Bases) -> Result<(), Error> {
-        self.0.change(group, vec![settings::policies(component, policies)]).await
+        self.change(group, vec![settings::policies(component, policies)]).await
+    }
+
+    /// Sets who may do something: the policies of every component it writes, in one commit.
+    ///
+    /// # Errors
+    /// Those of [`Client::change`]; `input.value` for one that cannot be set (PERM-017).
+    pub async fn set_policy(&self, group: GroupId, action: Action, policy: Base) -> Result<(), Error> {
+        self.change(group, settings::policy(action, policy)).await
     }
 
     /// Who may do what in a group.
@@ -168,12 +185,6 @@ impl Inner {
             return Err(Error::new("group.dm", "the two inboxes of a DM are fixed; create a group instead"));
         }
         self.operate(group, operation).await
-    }
-
-    async fn change(self: &std::rc::Rc<Self>, group: GroupId, wishes: Vec<Wish>) -> Result<(), Error> {
-        self.open()?;
-        let group = self.winner_of(group).await?;
-        self.operate(group, Operation::Change(wishes)).await.map(|_| ())
     }
 }
 

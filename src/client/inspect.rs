@@ -6,7 +6,7 @@ use crate::client::Client;
 use crate::consent::{Entity, Record};
 use crate::engine::welcomes;
 use crate::error::Error;
-use crate::store::rows::{EnvelopeState, GroupRow};
+use crate::store::rows::{EnvelopeState, GroupRow, IntentRow, IntentState, Operation};
 
 /// A conversation from within.
 #[derive(Clone)]
@@ -30,11 +30,46 @@ pub struct GroupInspection {
     pub processed: SequenceId,
     /// Operations not finished.
     pub pending_intents: usize,
+    /// The same, one by one.
+    pub intents: Vec<PendingIntent>,
     /// Envelopes refused for good: position, requirement id or code, reason.
     pub rejected: Vec<(SequenceId, String, String)>,
     /// Installations we added whose Welcome the service refused, remembered for a few epochs: they
     /// are in the group and do not know of it.
     pub refused_welcomes: Vec<InstallationId>,
+}
+
+/// An operation not finished.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PendingIntent {
+    /// Operations are done in this order.
+    pub number: u64,
+    /// What is wanted: `addMembers`, `removeMembers`, `refreshMembers`, `change`, `selfUpdate`,
+    /// `send`.
+    pub kind: &'static str,
+    /// How far it got: `toPublish`, `published`, `committed`.
+    pub state: &'static str,
+    /// How often it was built.
+    pub builds: u32,
+}
+
+impl PendingIntent {
+    fn of(intent: &IntentRow) -> Self {
+        let kind = match &intent.operation {
+            Operation::AddInboxes(_) => "addMembers",
+            Operation::RemoveInboxes(_) => "removeMembers",
+            Operation::Refresh(_) => "refreshMembers",
+            Operation::Change(_) => "change",
+            Operation::SelfUpdate => "selfUpdate",
+            Operation::Send { .. } => "send",
+        };
+        let state = match &intent.state {
+            IntentState::ToPublish => "toPublish",
+            IntentState::Published(_) => "published",
+            IntentState::Committed => "committed",
+        };
+        Self { number: intent.number, kind, state, builds: intent.builds }
+    }
 }
 
 impl Client {
@@ -67,6 +102,7 @@ impl Client {
                     consent,
                     processed: ctx.position.processed,
                     pending_intents: ctx.intents.len(),
+                    intents: ctx.intents.values().map(PendingIntent::of).collect(),
                     rejected: rejected.clone(),
                     refused_welcomes: welcomes::refused(&ctx).into_iter().map(|(_, id)| id).collect(),
                 };

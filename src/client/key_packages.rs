@@ -55,7 +55,8 @@ impl Inner {
         ];
         let answers = self.store.read(reads).await?;
         let offer = answers.first().and_then(|records| records.first());
-        let offer = offer.map(|record| Ok((OfferRow::decode(&record.body)?, record.revision)));
+        let offer =
+            offer.map(|record| Ok::<_, StoreError>((OfferRow::decode(&record.body)?, record.revision)));
         let keys = load::rows(answers.get(1).map_or(&[], Vec::as_slice))?;
         Ok(KeyPackages { offer: offer.transpose()?, keys })
     }

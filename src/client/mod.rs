@@ -38,7 +38,7 @@ pub use events::EventSubscription;
 pub use feed::{Interest, News};
 pub use history::Page;
 pub use identity::Logs;
-pub use inspect::{GroupInspection, Inspection};
+pub use inspect::{GroupInspection, Inspection, PendingIntent};
 pub use installations::KeyPackageStatus;
 pub use list::Conversation;
 pub use open::{OpenOptions, Sign};

@@ -18,6 +18,8 @@ pub struct Member {
     pub accounts: Vec<Identifier>,
     /// Its installations in the group.
     pub installations: Vec<InstallationId>,
+    /// Installations the group could not add.
+    pub failed: Vec<InstallationId>,
     /// In ADMIN_LIST.
     pub admin: bool,
     /// In SUPER_ADMIN_LIST.
@@ -81,6 +83,7 @@ impl Client {
             inbox: view.inbox,
             accounts: state.map(|state| state.identifiers().into_iter().collect()).unwrap_or_default(),
             installations: view.installations.clone(),
+            failed: view.failed.clone(),
             admin: row.settings.admins.contains(&view.inbox),
             super_admin: row.settings.super_admins.contains(&view.inbox),
             consent,

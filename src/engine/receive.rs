@@ -261,6 +261,8 @@ fn restore(ctx: &mut GroupCtx, savepoint: &mls::Savepoint, ratchet: bool) {
     }
 }
 
+const PAUSED: &str = "the group requires version ";
+
 /// A verdict of the rules as an outcome.
 pub(super) fn from_verdict(verdict: Verdict) -> Outcomes {
     match verdict {
@@ -297,7 +299,13 @@ pub(super) fn paused(floor: &str) -> Outcomes {
 }
 
 pub(super) fn paused_sentence(floor: &str) -> String {
-    format!("the group requires version {floor} or later; update the app")
+    format!("{PAUSED}{floor} or later; update the app")
+}
+
+/// The version a paused group waits for: the floor that is, or the one a commit would set.
+pub fn paused_for(hold: &Hold) -> Option<&str> {
+    let (floor, _) = hold.detail.strip_prefix(PAUSED)?.split_once(' ')?;
+    Some(floor)
 }
 
 pub(super) fn reject(code: &str, reason: &str) -> Outcomes {

@@ -90,6 +90,13 @@ pub fn policies(component: u16, policies: Bases) -> Wish {
     Wish::Policies(component, policies.map(|base| base.map(|base| base as u8)))
 }
 
+/// What a new policy of an action makes of every component it writes.
+pub fn policy(action: Action, policy: Base) -> Vec<Wish> {
+    let (components, named) = action.place();
+    let bases = named.map(|named| named.then_some(policy));
+    components.iter().map(|component| policies(*component, bases)).collect()
+}
+
 /// Who may do what in a group.
 ///
 /// # Errors

@@ -13,6 +13,7 @@ use super::component::{
     ValueError, check_well_known,
 };
 use super::dictionary::Components;
+use super::registry::RegistryError;
 use super::tls_map::{encode_inbox_map, encode_inbox_set, inbox_bytes};
 use crate::base::InboxId;
 
@@ -56,6 +57,9 @@ pub enum CreateError {
     /// A DM with oneself.
     #[error("a DM needs another inbox than your own")]
     SameInbox,
+    /// Policies that a group cannot have (PERM-017).
+    #[error(transparent)]
+    Policies(#[from] RegistryError),
     /// A value its component does not allow.
     #[error("component {component:#06x} may not have this value: {source}")]
     Value {

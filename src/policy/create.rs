@@ -2,12 +2,15 @@
 
 use super::presets::{DM, Row, registry_of};
 use crate::base::InboxId;
-use crate::meta::{Components, CreateError, NewConversation, new_dictionary};
+use crate::meta::{Components, CreateError, NewConversation, Registry, new_dictionary};
 
-/// The dictionary of a new group with the policies of `rows`
-/// ([`ALL_MEMBERS`](super::ALL_MEMBERS) or [`ADMINS_ONLY`](super::ADMINS_ONLY)).
+/// The dictionary of a new group with the policies of `rows`: [`ALL_MEMBERS`](super::ALL_MEMBERS),
+/// [`ADMINS_ONLY`](super::ADMINS_ONLY), or others that keep membership and roles decidable
+/// (PERM-017).
 pub fn new_group(new: &NewConversation<'_>, rows: &[Row]) -> Result<Components, CreateError> {
-    new_dictionary(new, None, registry_of(rows))
+    let registry = registry_of(rows);
+    Registry::decode(&registry).unwrap_or_default().check_action_policies()?;
+    new_dictionary(new, None, registry)
 }
 
 /// The dictionary of a new DM with `peer`; its policies are fixed (DMS-002).

@@ -136,7 +136,9 @@ impl EncodedContent {
 
     /// A request to be removed from the group (facts 5.4).
     pub fn leave_request(request: &LeaveRequest) -> Self {
-        Self::plain(ContentType::xmtp(content_type::LEAVE_REQUEST, 1, 0), request.encode())
+        let mut content = Self::plain(ContentType::xmtp(content_type::LEAVE_REQUEST, 1, 0), request.encode());
+        content.fallback = Some("A member asked to leave the group".into());
+        content
     }
 
     /// A membership transcript, for the local message list only (GMOD-034).

@@ -71,7 +71,7 @@ async function load(page, url) {
             groups: inspection.groups.map((group) => group.groupId).sort(),
             winner: inspection.groups.find((group) => group.isWinner)?.groupId,
             rejected: inspection.groups.flatMap((group) => group.rejected),
-            pending: inspection.groups.reduce((sum, group) => sum + group.pendingIntents, 0),
+            pending: inspection.groups.reduce((sum, group) => sum + group.pendingIntents.length, 0),
             consent: await conversation.consentState(),
             texts: (await conversation.messages()).map((message) => message.content),
             sentIn: (await conversation.messages()).map((message) => message.groupId),

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { deferred, load, settled } from "./load.mjs";
 
+const HOLD = { code: "identity", message: "an identity update is missing", sequenceId: 8 };
 const EMPTY = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]);
 const ACCOUNT = { identifier: "0x7e5f4552091a69125d5dfcb7b8c2659029395bdf", identifierKind: 0 };
 const DELIVERY = { publish() {}, query() {}, newest() {}, lookup() {}, subscribe() {} };
@@ -440,7 +441,7 @@ test("debugInfo has the shape other SDKs know", async () => {
       conversationId: "c1",
       groups: [
         { groupId: "c2", epoch: 1n },
-        { groupId: "c1", epoch: 3n, epochAuthenticator: "ee", sequenceId: 9, pendingIntents: 0 },
+        { groupId: "c1", epoch: 3n, epochAuthenticator: "ee", sequenceId: 9, pendingIntents: [], rejected: [], failedInstallations: [], hold: HOLD },
       ],
     }),
   });
@@ -448,7 +449,10 @@ test("debugInfo has the shape other SDKs know", async () => {
   assert.deepEqual(await dm.debugInfo(), {
     epoch: 3n,
     epochAuthenticator: "ee",
-    pendingIntents: 0,
+    held: HOLD,
+    rejected: [],
+    pendingIntents: [],
+    failedInstallations: [],
     maybeForked: false,
     forkDetails: "",
     isCommitLogForked: undefined,

@@ -181,6 +181,17 @@ test("a recorded change has its nine fields", () => {
   });
 });
 
+test("a request to leave, with and without a note", async () => {
+  const of = (content) => decode({ type: type("leave_request"), parameters: {}, fallback: "asks", content: Uint8Array.from(content) });
+  const plain = of([]);
+  assert.ok(api.isLeaveRequest(plain) && !api.isText(plain));
+  assert.deepEqual([plain.content, plain.fallback, plain.contentType], [{}, "asks", await api.contentTypeLeaveRequest()]);
+  assert.deepEqual(of(field(1, [7, 8])).content, { authenticatedNote: new Uint8Array([7, 8]) });
+  assert.deepEqual(of([0x0a, 0]).content, { authenticatedNote: new Uint8Array() });
+  const told = warnings(() => assert.equal(of([0x0a, 5]).content, undefined));
+  assert.equal(told.length, 1);
+});
+
 test("a change that a member sent is none", () => {
   const content = Uint8Array.from(field(1, "aa"));
   assert.equal(decode({ type: type("group_updated"), parameters: {}, content }, { kind: 0 }).content, undefined);

@@ -2,6 +2,7 @@
 //! same state, and can go on writing.
 
 use dovetail::base::{GroupId, InboxId, SequenceId, Topic};
+use dovetail::engine::receive::paused_for;
 use dovetail::meta::component::*;
 use dovetail::meta::{Key, MapMutation, Op, encode_map_delta, next_dictionary};
 use dovetail::mls::facts::AppDataOp;
@@ -284,6 +285,7 @@ fn gmod_025_a_floor_above_us_pauses_and_a_forbidden_one_does_not() {
             let group = user.inspect(case.group).groups.remove(0);
             let hold = group.row.hold.unwrap();
             assert_eq!((hold.code.as_str(), hold.sequence_id), ("floor", receipt.sequence_id));
+            assert_eq!(paused_for(&hold), Some("99.0.0"), "though it is not committed");
             assert!(group.rejected.is_empty() && group.row.epoch == 1);
             assert_eq!(user.try_text(case.group, "hi").unwrap_err().code, "group.paused");
         }

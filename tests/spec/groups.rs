@@ -3,7 +3,7 @@
 
 use dovetail::base::{GroupId, InboxId, Topic};
 use dovetail::client::{NewGroup, Role, Setting};
-use dovetail::meta::Settings;
+use dovetail::meta::{Base, Settings};
 use dovetail::mls::{self, FrameKind};
 use dovetail::policy::{ADMINS_ONLY, ALL_MEMBERS, Action, custom};
 use dovetail::store::rows::{GroupState, MessageKind, MessageStatus};
@@ -148,7 +148,6 @@ fn perm_010_a_change_the_policies_do_not_allow_is_refused_before_anything_is_sen
 fn perm_018_a_custom_policy_set_is_kept_and_changed() {
     let world = World::new(5);
     let (alice, bo) = (world.user("alice"), world.user("bo"));
-    use dovetail::meta::Base;
     use dovetail::policy::{Preset, Shown};
     let group = alice.group_with(&[&bo], &custom(&[(Action::Name, Base::Deny)]));
     assert_eq!(code(alice.name(group, "x")), "group.permission_denied");
@@ -163,6 +162,44 @@ fn perm_018_a_custom_policy_set_is_kept_and_changed() {
     alice.call(move |client| async move { client.set_policies(group, name, allow).await }).unwrap();
     bo.name(group, "ours").unwrap();
     assert_eq!(read(&bo).preset, Preset::AllMembers);
+}
+
+#[test]
+fn perm_018_one_policy_of_two_components_is_set_in_one_commit() {
+    let world = World::new(5);
+    let (alice, bo) = (world.user("alice"), world.user("bo"));
+    let group = alice.group(&[&bo]);
+    let disappear = || vec![Setting::DisappearFrom(1), Setting::DisappearIn(2)];
+    let change = move |user: &User| {
+        user.call(move |client| async move { client.change_settings(group, disappear()).await })
+    };
+    assert_eq!(code(change(&bo)), "group.permission_denied");
+    let before = commits(&world, group);
+    alice
+        .call(move |client| async move { client.set_policy(group, Action::Disappearing, Base::Allow).await })
+        .unwrap();
+    assert_eq!(commits(&world, group), before + 1);
+    change(&bo).unwrap();
+}
+
+#[test]
+fn perm_017_an_admin_list_open_to_all_is_refused_before_anything_is_there() {
+    let world = World::new(5);
+    let alice = world.user("alice");
+    for action in [Action::AddAdmin, Action::RemoveAdmin] {
+        let new = NewGroup { policies: custom(&[(action, Base::Allow)]), ..NewGroup::default() };
+        assert_eq!(
+            code(alice.call(move |client| async move { client.create_group(new).await })),
+            "input.value"
+        );
+    }
+    assert!(alice.conversations().is_empty());
+    let group = alice.group(&[]);
+    let before = commits(&world, group);
+    let open = alice
+        .call(move |client| async move { client.set_policy(group, Action::AddAdmin, Base::Allow).await });
+    assert_eq!(code(open), "input.value");
+    assert_eq!(commits(&world, group), before);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 // Compiled, never run: the types an app sees.
 
 import {
+  type AddMembersResult,
   BrowserDelivery,
   Client,
   ConsentState,
@@ -10,14 +11,21 @@ import {
   type Dm,
   DovetailError,
   type Group,
+  type GroupPermissions,
+  GroupPermissionsOptions,
   type GroupUpdated,
   type InboxState,
   type Installation,
+  type LeaveRequest,
+  MetadataField,
+  PermissionPolicy,
+  PermissionUpdateType,
   createEOASigner,
+  isLeaveRequest,
   isText,
 } from "../../js/index.js";
 
-type BuiltIn = string | GroupUpdated;
+type BuiltIn = string | GroupUpdated | LeaveRequest;
 
 const signer = createEOASigner();
 const address: string = signer.getIdentifier().identifier;
@@ -30,8 +38,24 @@ const page: DecodedMessage<BuiltIn>[] = await dm.messages({ limit: 50, direction
 for await (const message of await client.conversations.streamAllMessages()) {
   const content: BuiltIn | undefined = message.content;
   if (isText(message)) message.content?.toUpperCase();
+  if (isLeaveRequest(message)) message.content?.authenticatedNote?.length.toFixed();
   void content;
 }
+
+const group: Group<BuiltIn> = await client.conversations.createGroup(["aa"], {
+  groupName: "name",
+  permissions: GroupPermissionsOptions.AdminOnly,
+  messageDisappearingSettings: { fromNs: 1n, inNs: 2n },
+});
+const leftOut: AddMembersResult = await group.addMembers(["bb"]);
+const permissions: GroupPermissions = await group.permissions();
+const texts: string[] = [group.name, ...group.admins, ...leftOut.notAdded];
+await group.updatePermission(PermissionUpdateType.UpdateMetadata, PermissionPolicy.Admin, MetadataField.GroupName);
+const failed: string | undefined = (await group.debugInfo()).failedInstallations[0]?.installationId;
+// @ts-expect-error: the two inboxes of a DM are fixed
+await dm.addMembers(["bb"]);
+// @ts-expect-error: all nine policies
+await client.conversations.createGroup([], { customPermissionPolicySet: { addMemberPolicy: PermissionPolicy.Allow } });
 
 class PollCodec implements ContentCodec<{ votes: number }> {
   contentType = { authorityId: "example.org", typeId: "poll", versionMajor: 1, versionMinor: 0 };
@@ -76,4 +100,4 @@ await client.conversations.createDm(5);
 // @ts-expect-error: contract wallets are not supported
 await Client.create({ ...wallet, type: "SCW" });
 
-export { end, id, list, page, reached, states };
+export { end, failed, id, list, page, permissions, reached, states, texts };
