@@ -8,6 +8,7 @@ import { type DeliveryStatus, GroupMessageKind } from "./enums.js";
 import type { RawMessage } from "./raw.js";
 import type { ContentTypeId, EncodedContent } from "./types.js";
 
+const TEXT_CODEC = new TextCodec();
 const UNNAMED: ContentTypeId = { authorityId: "", typeId: "", versionMajor: 0, versionMinor: 0 };
 
 /** Nanoseconds as a date, to the millisecond. @internal */
@@ -76,7 +77,7 @@ function decode(codecs: CodecRegistry, raw: RawMessage, type: ContentTypeId): un
     if (isOf(type, GROUP_UPDATED)) {
       return raw.kind === GroupMessageKind.MembershipChange ? decodeGroupUpdated(raw.content) : undefined;
     }
-    if (isOf(type, TEXT)) return new TextCodec().decode(raw.content);
+    if (isOf(type, TEXT)) return TEXT_CODEC.decode(raw.content);
     if (isOf(type, LEAVE_REQUEST)) return decodeLeaveRequest(raw.content);
     const codec = codecs.codecFor(type);
     if (codec) return codec.decode(raw.content);

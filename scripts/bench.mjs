@@ -17,7 +17,7 @@ const LIMIT_MS = 10 * 60_000;
 const ms = (value) => (value === undefined ? "" : value.toFixed(2));
 
 function print(figures) {
-  const head = ["figure", "ms", "floor ms", "ratio", "written, and what the floor is"];
+  const head = ["figure", "ms", "floor ms", "ratio", "written or read, and what the floor is"];
   const rows = figures.map(({ name, ours, floor, more }) => {
     const ratio = ours !== undefined && floor ? `${(ours / floor).toFixed(2)}x` : "";
     return [name, ms(ours), ms(floor), ratio, more];
@@ -43,7 +43,8 @@ try {
   if (error) throw new Error(error);
   console.log("Durable sends, receiving, listing and opening, median of several rounds.");
   console.log("Floor: the same encryption or decryption on bare MLS in memory, and one IndexedDB transaction");
-  console.log("that writes the same bytes in the same number of puts with the same indexes and durability.\n");
+  console.log("that writes the same bytes in the same number of puts with the same indexes and durability; for");
+  console.log("reads, one transaction with the very same requests, issued at once and answered as stored.\n");
   print(figures);
 } finally {
   await browser.close();

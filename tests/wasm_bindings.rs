@@ -11,6 +11,9 @@ use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};
 
 wasm_bindgen_test_configure!(run_in_browser);
 
+/// What a text format has to escape, and what it need not.
+const ODD: &str = "\"\\ \n\u{0}\u{1f}\u{7f}\u{2028} é 💬 ]},{";
+
 #[wasm_bindgen(inline_js = r#"
 export class Log {
   #log = []; #wakes = new Map(); #last = 0;
@@ -140,7 +143,10 @@ fn content(words: &str) -> JsValue {
     ]);
     object(&[
         ("type", kind),
-        ("parameters", object(&[("encoding", "UTF-8".into()), ("__proto__", "odd".into())])),
+        (
+            "parameters",
+            object(&[("encoding", "UTF-8".into()), ("__proto__", "odd".into()), (ODD, ODD.into())]),
+        ),
         ("content", Uint8Array::from(words.as_bytes()).into()),
     ])
 }
@@ -209,6 +215,7 @@ async fn two_clients_talk_in_a_dm() {
     assert_eq!(number(&message, "deliveryStatus"), 1.0);
     let parameters = get(&get(&message, "content"), "parameters");
     assert_eq!(text(&parameters, "encoding"), "UTF-8");
+    assert_eq!(text(&parameters, ODD), ODD);
     assert_eq!(ok(&ben, "countMessages", &[id.clone(), object(&[])]).await, JsValue::from(BigInt::from(2)));
     let last = ok(&ben, "lastMessage", &[id.clone()]).await;
     assert_eq!(words(&last), "again");

@@ -56,19 +56,27 @@ export async function write(database, puts) {
   await committed(transaction);
 }
 
-/** Opens a database and reads one row of it. */
-export async function open(name, store) {
-  const database = await done(indexedDB.open(name));
-  await done(database.transaction(store).objectStore(store).getAll(undefined, 1));
-  database.close();
+const asks = (transaction, { store, index, method, args }) => {
+  const object = transaction.objectStore(store);
+  return (index === undefined ? object : object.index(index))[method](...args);
+};
+
+/**
+ * Issues recorded reads at once in one transaction, and takes the values out of the last answer and
+ * those before it.
+ */
+export async function read(database, reads) {
+  const transaction = database.transaction([...new Set(reads.map(({ store }) => store))]);
+  const requests = reads.map((one) => asks(transaction, one));
+  await done(requests.at(-1));
+  return requests.map(({ result }) => (Array.isArray(result) ? result.map((one) => one.value ?? one) : result));
 }
 
-/** One range read of at most `count` rows. */
-export async function page(name, store, count) {
-  const database = await done(indexedDB.open(name));
-  const begun = performance.now();
-  await done(database.transaction(store).objectStore(store).getAll(undefined, count));
-  const took = performance.now() - begun;
+export const connect = (name) => done(indexedDB.open(name));
+
+/** Opens a database, does recorded reads of it, and closes it. */
+export async function open(name, reads) {
+  const database = await connect(name);
+  await read(database, reads);
   database.close();
-  return took;
 }

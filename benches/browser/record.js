@@ -1,5 +1,6 @@
-// Counts what IndexedDB is asked to write, and keeps the very values, so that the floor can write
-// the same bytes in the same number of puts with the same indexes and durability.
+// Counts what IndexedDB is asked, and keeps the very values and requests, so that the floor can write
+// the same bytes in the same number of puts with the same indexes and durability, and read the same
+// rows in the same requests.
 
 let recording;
 
@@ -25,13 +26,35 @@ IDBObjectStore.prototype.delete = function (key) {
   return remove.call(this, key);
 };
 
-/** Runs `task` and returns what was written to `database` meanwhile. */
+const READS = ["get", "getAll", "getAllKeys", "getAllRecords", "count", "openCursor", "openKeyCursor"];
+for (const { prototype } of [IDBObjectStore, IDBIndex]) {
+  for (const method of READS.filter((name) => prototype[name])) {
+    const original = prototype[method];
+    prototype[method] = function (...args) {
+      const [store, index] = this instanceof IDBIndex ? [this.objectStore, this.name] : [this];
+      const request = original.apply(this, args);
+      if (recording && store.transaction.db.name === recording.database) {
+        const read = { store: store.name, index, method, args, rows: 0, bytes: 0 };
+        recording.reads.push(read);
+        recording.transactions.add(store.transaction);
+        request.addEventListener("success", () => {
+          const found = [request.result].flat().filter((one) => one !== undefined);
+          read.rows = found.length;
+          for (const one of found) read.bytes += bytesIn("primaryKey" in Object(one) ? [one.primaryKey, one.value] : one);
+        });
+      }
+      return request;
+    };
+  }
+}
+
+/** Runs `task` and returns what was read from and written to `database` meanwhile. */
 export async function recorded(database, task) {
-  recording = { database, puts: [], deletes: 0, transactions: new Set() };
+  recording = { database, puts: [], reads: [], deletes: 0, transactions: new Set() };
   await task();
-  const { puts, deletes, transactions } = recording;
+  const { puts, reads, deletes, transactions } = recording;
   recording = undefined;
-  return { puts, deletes, transactions: transactions.size, bytes: puts.reduce((sum, p) => sum + sizeOf(p), 0) };
+  return { puts, reads, deletes, transactions: transactions.size, bytes: puts.reduce((sum, p) => sum + sizeOf(p), 0) };
 }
 
 function sizeOf({ value, key }) {

@@ -12,6 +12,8 @@ export const TEXT: Readonly<ContentTypeId> = Object.freeze({
   versionMinor: 0,
 });
 
+const UTF_8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
 /** Text in UTF-8. */
 export class TextCodec implements ContentCodec<string> {
   get contentType(): ContentTypeId {
@@ -26,7 +28,7 @@ export class TextCodec implements ContentCodec<string> {
   decode(content: EncodedContent): string {
     const encoding = content.parameters["encoding"];
     if (encoding !== undefined && encoding !== "UTF-8") throw new Error(`unknown text encoding ${encoding}`);
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(content.content);
+    return UTF_8.decode(content.content);
   }
 
   fallback(): undefined {

@@ -1,9 +1,8 @@
 //! `RawClient`: what is asked of a client as a whole.
 
-use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use js_sys::Promise;
+use js_sys::{Array, Promise};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -13,7 +12,7 @@ use super::open::Account;
 use super::options::{Arg, group_id};
 use super::tabs::Tab;
 use super::values;
-use crate::client::{Client, SyncReport};
+use crate::client::{Client, Page, SyncReport};
 use crate::error::Error;
 use crate::store::rows::MessageRow;
 
@@ -64,12 +63,17 @@ fn told(report: SyncReport) -> Result<JsValue, Error> {
     }
 }
 
-/// Messages of one page as plain objects.
-pub(super) async fn messages(client: &Client, rows: &[MessageRow]) -> Result<Vec<JsValue>, Error> {
-    let threads: BTreeSet<_> = rows.iter().map(|row| row.thread).collect();
-    let winners = events::winners(client, &threads).await?;
-    let listed = |row: &MessageRow| winners.get(&row.thread).copied().unwrap_or(row.group);
-    Ok(rows.iter().map(|row| values::message(row, listed(row))).collect())
+/// One message as a plain object; `undefined` for none.
+pub(super) async fn message(client: &Client, row: Option<MessageRow>) -> Result<JsValue, Error> {
+    let Some(row) = row else { return Ok(JsValue::UNDEFINED) };
+    Ok(values::message(&row, &client.winners(&[row.thread]).await?))
+}
+
+/// A page as plain objects.
+pub(super) fn messages(page: &Page) -> Array {
+    let listed = |row: &MessageRow| page.listed.unwrap_or(row.group);
+    let rows: Vec<_> = page.rows.iter().map(|row| (row, listed(row))).collect();
+    values::messages(&rows)
 }
 
 #[wasm_bindgen]
@@ -118,7 +122,7 @@ impl RawClient {
                 return Ok(values::list([]));
             };
             let found = handle.client.list(&options).await?;
-            Ok(values::list(found.iter().map(values::conversation)))
+            Ok(values::conversations(&found).into())
         })
     }
 
@@ -126,7 +130,7 @@ impl RawClient {
     pub fn message(&self, id: JsValue) -> Promise {
         self.call(async |handle| {
             let row = handle.client.message(Arg::new(id, "messageId").id()?).await?;
-            Ok(values::maybe(messages(&handle.client, row.as_slice()).await?.pop()))
+            message(&handle.client, row).await
         })
     }
 

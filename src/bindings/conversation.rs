@@ -9,10 +9,11 @@ use super::options::{Arg, group_id};
 use super::values::{self, Fields};
 use crate::base::GroupId;
 use crate::client::{Client, Member, SendOptions};
+use crate::engine::history::HistoryOptions;
 use crate::error::Error;
 
 pub(super) async fn view(client: &Client, group: GroupId) -> Result<JsValue, Error> {
-    Ok(values::maybe(client.conversation(group).await?.as_ref().map(values::conversation)))
+    Ok(values::maybe(client.conversation(group).await?.map(values::conversation)))
 }
 
 fn member(member: &Member) -> JsValue {
@@ -64,7 +65,7 @@ impl RawClient {
             };
             let others = handle.client.duplicates(listed.group.id).await?;
             let found = handle.client.describe_groups(&others).await?;
-            Ok(values::list(found.iter().map(values::conversation)))
+            Ok(values::conversations(&found).into())
         })
     }
 
@@ -108,8 +109,7 @@ impl RawClient {
     pub fn messages(&self, id: JsValue, options: JsValue) -> Promise {
         self.call(async |handle| {
             let options = Arg::new(options, "options").history_options()?;
-            let rows = handle.client.messages(group_id(id)?, &options).await?;
-            Ok(values::list(messages(&handle.client, &rows).await?))
+            Ok(messages(&handle.client.page(group_id(id)?, &options).await?).into())
         })
     }
 
@@ -127,8 +127,8 @@ impl RawClient {
     #[wasm_bindgen(js_name = lastMessage)]
     pub fn last_message(&self, id: JsValue) -> Promise {
         self.call(async |handle| {
-            let row = handle.client.last_message(group_id(id)?).await?;
-            Ok(values::maybe(messages(&handle.client, row.as_slice()).await?.pop()))
+            let newest = handle.client.page(group_id(id)?, &HistoryOptions::newest()).await?;
+            Ok(messages(&newest).get(0))
         })
     }
 

@@ -6,7 +6,6 @@
 //! TypeScript side, where it is bounded and a lag is reported.
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use futures::StreamExt;
@@ -17,7 +16,6 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 use super::life;
 use super::values::{self, Fields};
-use crate::base::{GroupId, ThreadId};
 use crate::client::{Client, EventSubscription, Interest, News};
 use crate::error::Error;
 
@@ -96,25 +94,25 @@ async fn tell(client: Client, mut news: UnboundedReceiver<News>, state: Rc<State
 }
 
 async fn read(client: &Client, batch: Vec<News>) -> Result<Vec<JsValue>, Error> {
-    let threads: BTreeSet<ThreadId> = batch
-        .iter()
-        .filter_map(|news| match news {
-            News::Message(row) => Some(row.thread),
-            _ => None,
-        })
-        .collect();
-    let winners = winners(client, &threads).await?;
+    let mut threads = Vec::new();
+    for news in &batch {
+        if let News::Message(row) = news
+            && !threads.contains(&row.thread)
+        {
+            threads.push(row.thread);
+        }
+    }
+    let winners = if threads.is_empty() { Vec::new() } else { client.winners(&threads).await? };
     let mut events = Vec::with_capacity(batch.len());
     for news in batch {
         match news {
             News::Message(row) => {
-                let listed = winners.get(&row.thread).copied().unwrap_or(row.group);
-                let message = values::message(&row, listed);
+                let message = values::message(&row, &winners);
                 events.push(Fields::new().text("type", "message").value("message", &message).done());
             }
             News::Conversation(group) => {
                 let Some(found) = client.conversation(group).await? else { continue };
-                let view = values::conversation(&found);
+                let view = values::conversation(found);
                 events.push(Fields::new().text("type", "conversation").value("conversation", &view).done());
             }
             News::Consent(records) => {
@@ -125,15 +123,4 @@ async fn read(client: &Client, batch: Vec<News>) -> Result<Vec<JsValue>, Error> 
         }
     }
     Ok(events)
-}
-
-/// The ids threads are listed under.
-pub async fn winners(
-    client: &Client,
-    threads: &BTreeSet<ThreadId>,
-) -> Result<BTreeMap<ThreadId, GroupId>, Error> {
-    if threads.is_empty() {
-        return Ok(BTreeMap::new());
-    }
-    client.winners(threads).await
 }

@@ -9,7 +9,7 @@
 //! | `inboxes` | inboxes and their installations, of a client and without one |
 //! | `wallet` | inbox ids and local keys, without a client |
 //! | `options`, `bytes` | reading arguments |
-//! | `values` | rows as plain objects |
+//! | `values`, `json` | rows as plain objects, many at once |
 //! | `events` | subscriptions |
 //! | `delivery` | a delivery object of the app as a [`Delivery`](crate::delivery::Delivery) |
 //! | `tabs` | several tabs on one database: who reads in the background, what the others hear |
@@ -27,6 +27,7 @@ mod errors;
 mod events;
 mod groups;
 mod inboxes;
+mod json;
 mod life;
 mod open;
 mod options;

@@ -24,7 +24,7 @@ use crate::client::{Client, OpenOptions, Sign};
 use crate::error::Error;
 use crate::idb::IdbStore;
 use crate::identity::{Identifier, inbox_id};
-use crate::store::{MemoryStore, Store};
+use crate::store::{MemoryStore, Record, Store};
 
 /// Characters kept of what a signer throws.
 const REASON: usize = 200;
@@ -103,7 +103,7 @@ impl Account {
 
 async fn open(given: Given) -> Result<RawClient, Error> {
     let life = Life::now();
-    let store = store(&given).await?;
+    let (store, first) = store(&given).await?;
     let options = OpenOptions {
         store: store.clone(),
         delivery: Rc::new(JsDelivery::new(given.delivery)),
@@ -111,7 +111,7 @@ async fn open(given: Given) -> Result<RawClient, Error> {
         identifier: given.identifier,
         nonce: given.nonce,
     };
-    let client = match Client::open(options).await {
+    let client = match Client::open_with(options, first).await {
         Ok(client) => client,
         Err(error) => {
             store.close().await;
@@ -137,15 +137,18 @@ async fn open(given: Given) -> Result<RawClient, Error> {
     Ok(RawClient::new(Handle { client, life, account: Rc::new(account), tab }))
 }
 
-async fn store(given: &Given) -> Result<Rc<dyn Store>, Error> {
-    let Some(name) = &given.database else { return Ok(Rc::new(MemoryStore::new())) };
+/// The store, and its answers to what a client reads first.
+async fn store(given: &Given) -> Result<(Rc<dyn Store>, Vec<Vec<Record>>), Error> {
+    let Some(name) = &given.database else { return Ok((Rc::new(MemoryStore::new()), Vec::new())) };
     if given.key.is_none() && !has_web_crypto() {
         return Err(Error::new(
             "client.insecure_context",
             "this page has no WebCrypto, so the browser cannot keep a key; use HTTPS or localhost, or pass dbEncryptionKey",
         ));
     }
-    Ok(Rc::new(IdbStore::open(name, given.key.as_deref().copied()).await?))
+    let key = given.key.as_deref().copied();
+    let (store, first) = IdbStore::open_reading(name, key, &Client::first_reads()).await?;
+    Ok((Rc::new(store), first))
 }
 
 /// Browsers give it to secure contexts only.

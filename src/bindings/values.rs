@@ -1,9 +1,12 @@
 //! Rows as plain objects. What is absent is left out; bytes are copied out of wasm memory.
 
 use js_sys::{Array, BigInt, Object, Reflect, Uint8Array};
-use wasm_bindgen::JsValue;
+use wasm_bindgen::prelude::wasm_bindgen;
+use wasm_bindgen::{JsCast, JsValue};
 
-use crate::base::{InstallationId, Nanos, SequenceId, ThreadId};
+use super::json::Json;
+
+use crate::base::{GroupId, InstallationId, Nanos, SequenceId, ThreadId};
 use crate::client::{Conversation, GroupInspection, Inspection, KeyPackageStatus, PendingIntent};
 use crate::consent::{Entity, State};
 use crate::identity::{AssociationState, Identifier, Member, MemberId};
@@ -142,24 +145,62 @@ pub fn key_package_status(status: &KeyPackageStatus) -> JsValue {
     .done()
 }
 
+#[wasm_bindgen]
+extern "C" {
+    /// An object parsed from JSON that is being completed.
+    type Parsed;
+    #[wasm_bindgen(method, setter, js_name = createdAtNs)]
+    fn set_created_at(this: &Parsed, time: i64);
+    #[wasm_bindgen(method, setter, js_name = sentAtNs)]
+    fn set_sent_at(this: &Parsed, time: i64);
+    #[wasm_bindgen(method, setter, js_name = insertedAtNs)]
+    fn set_inserted_at(this: &Parsed, time: i64);
+    #[wasm_bindgen(method, setter, js_name = expiresAtNs)]
+    fn set_expires_at(this: &Parsed, time: i64);
+    /// The content of a message, then the bytes of that.
+    #[wasm_bindgen(method, getter)]
+    fn content(this: &Parsed) -> Parsed;
+    #[wasm_bindgen(method, setter)]
+    fn set_content(this: &Parsed, bytes: Uint8Array);
+}
+
+/// `RawConversation[]`.
+pub fn conversations(conversations: &[Conversation]) -> Array {
+    let mut json = Json::new(conversations.len());
+    for Conversation { group, consent, peer } in conversations {
+        let (state, failure) = state_of(&group.state);
+        json.begin();
+        json.id("id", group.id.as_bytes());
+        json.number("conversationType", conversation_type(group.kind));
+        json.maybe("dmId", group.dm.map(|dm| dm.to_string()).as_deref());
+        json.maybe("peerInboxId", peer.map(|peer| peer.to_string()).as_deref());
+        json.id("addedByInboxId", group.adder.as_bytes());
+        json.id("creatorInboxId", group.creator.as_bytes());
+        json.text("state", state);
+        json.maybe("failure", failure);
+        if let Some(hold) = &group.hold {
+            json.field("hold");
+            json.text("code", &hold.code);
+            json.text("message", &hold.detail);
+            json.number("sequenceId", hold.sequence_id.0.cast_signed());
+            json.end();
+        }
+        for (name, text) in super::groups::details(group) {
+            json.text(name, &text);
+        }
+        json.number("consentState", consent_state(*consent));
+        json.end();
+    }
+    let parsed = json.parse();
+    for (value, conversation) in parsed.iter().zip(conversations) {
+        value.unchecked_ref::<Parsed>().set_created_at(conversation.group.created_ns.0);
+    }
+    parsed
+}
+
 /// `RawConversation`.
-pub fn conversation(conversation: &Conversation) -> JsValue {
-    let Conversation { group, consent, peer, .. } = conversation;
-    let (state, failure) = state_of(&group.state);
-    let fields = Fields::new()
-        .id("id", group.id)
-        .number("conversationType", conversation_type(group.kind))
-        .maybe(group.dm, |fields, dm| fields.id("dmId", dm))
-        .maybe(*peer, |fields, peer| fields.id("peerInboxId", peer))
-        .time("createdAtNs", group.created_ns)
-        .id("addedByInboxId", group.adder)
-        .id("creatorInboxId", group.creator)
-        .text("state", state)
-        .maybe(failure, |fields, code| fields.text("failure", code))
-        .maybe(group.hold.as_ref(), |fields, held| fields.value("hold", &hold(held)))
-        .number("consentState", consent_state(*consent));
-    let details = super::groups::details(group).into_iter();
-    details.fold(fields, |fields, (name, text)| fields.text(name, &text)).done()
+pub fn conversation(conversation: Conversation) -> JsValue {
+    conversations(&[conversation]).get(0)
 }
 
 fn state_of(state: &GroupState) -> (&'static str, Option<&str>) {
@@ -179,67 +220,74 @@ fn hold(hold: &Hold) -> JsValue {
         .done()
 }
 
-/// `RawMessage`, listed under `conversation`.
-pub fn message(row: &MessageRow, conversation: impl std::fmt::Display) -> JsValue {
-    let (status, failure) = match &row.status {
-        MessageStatus::Unpublished => (0, None),
-        MessageStatus::Published => (1, None),
-        MessageStatus::Failed(code) => (2, Some(code)),
-    };
-    let kind = match row.kind {
-        MessageKind::Application => 0,
-        MessageKind::MembershipChange => 1,
-    };
-    Fields::new()
-        .id("id", row.id)
-        .id("conversationId", conversation)
-        .id("groupId", row.group)
-        .id("senderInboxId", row.sender_inbox)
-        .id("senderInstallationId", row.sender_installation)
-        .time("sentAtNs", row.sent_ns)
-        .time("insertedAtNs", row.inserted_ns)
-        .number("kind", kind)
-        .number("deliveryStatus", status)
-        .maybe(failure, |fields, code| fields.text("failure", code))
-        .maybe(row.expires_ns, |fields, at| fields.time("expiresAtNs", at))
-        .value("content", &content(&row.content))
-        .done()
+/// `RawMessage`, listed under the winner of its thread.
+pub fn message(row: &MessageRow, winners: &[(ThreadId, GroupId)]) -> JsValue {
+    let listed = winners.iter().find(|(thread, _)| *thread == row.thread).map_or(row.group, |(_, id)| *id);
+    messages(&[(row, listed)]).get(0)
 }
 
-/// `EncodedContent`; bytes that are none keep their bytes, without a type (CTYPE-008).
-fn content(bytes: &[u8]) -> JsValue {
-    let Ok(content) = EncodedContent::decode(bytes) else {
-        return Fields::new().value("parameters", &Object::new()).bytes("content", bytes).done();
-    };
-    let kind = Fields::new()
-        .text("authorityId", &content.content_type.authority)
-        .text("typeId", &content.content_type.type_id)
-        .number("versionMajor", content.content_type.major)
-        .number("versionMinor", content.content_type.minor)
-        .done();
-    let parameters =
-        content.parameters.iter().fold(Fields::new(), |fields, (key, text)| fields.own(key, text)).done();
-    Fields::new()
-        .value("type", &kind)
-        .value("parameters", &parameters)
-        .maybe(content.fallback.as_deref(), |fields, text| fields.text("fallback", text))
-        .maybe(content.compression, |fields, number| fields.number("compression", i32::from(number)))
-        .bytes("content", &content.content)
-        .done()
-}
-
-impl Fields {
-    /// A field whose name comes from a message: `__proto__` is a name like any other there.
-    fn own(self, name: &str, text: &str) -> Self {
-        let descriptor = Fields::new()
-            .text("value", text)
-            .flag("writable", true)
-            .flag("enumerable", true)
-            .flag("configurable", true)
-            .0;
-        let _ = Reflect::define_property(&self.0, &JsValue::from_str(name), &descriptor);
-        self
+/// `RawMessage[]`: rows, each with the conversation it is listed under.
+pub fn messages(rows: &[(&MessageRow, GroupId)]) -> Array {
+    let mut json = Json::new(rows.len());
+    let mut contents = Vec::with_capacity(rows.len());
+    for (row, listed) in rows {
+        json.begin();
+        json.id("id", row.id.as_bytes());
+        json.id("conversationId", listed.as_bytes());
+        json.id("groupId", row.group.as_bytes());
+        json.id("senderInboxId", row.sender_inbox.as_bytes());
+        json.id("senderInstallationId", row.sender_installation.as_bytes());
+        json.number("kind", u8::from(row.kind == MessageKind::MembershipChange));
+        let (status, failure) = match &row.status {
+            MessageStatus::Unpublished => (0, None),
+            MessageStatus::Published => (1, None),
+            MessageStatus::Failed(code) => (2, Some(code.as_str())),
+        };
+        json.number("deliveryStatus", status);
+        json.maybe("failure", failure);
+        json.field("content");
+        contents.push(content(&row.content, &mut json));
+        json.end();
+        json.end();
     }
+    let parsed = json.parse();
+    for ((value, (row, _)), bytes) in parsed.iter().zip(rows).zip(contents) {
+        let message: &Parsed = value.unchecked_ref();
+        message.set_sent_at(row.sent_ns.0);
+        message.set_inserted_at(row.inserted_ns.0);
+        if let Some(at) = row.expires_ns {
+            message.set_expires_at(at.0);
+        }
+        message.content().set_content(Uint8Array::from(bytes.as_slice()));
+    }
+    parsed
+}
+
+/// The fields of `EncodedContent` but its bytes, which are returned. Bytes that are no content keep
+/// their bytes, without a type (CTYPE-008).
+fn content(bytes: &[u8], json: &mut Json) -> Vec<u8> {
+    let Ok(content) = EncodedContent::decode(bytes) else {
+        json.field("parameters");
+        json.end();
+        return bytes.to_vec();
+    };
+    json.field("type");
+    json.text("authorityId", &content.content_type.authority);
+    json.text("typeId", &content.content_type.type_id);
+    json.number("versionMajor", content.content_type.major);
+    json.number("versionMinor", content.content_type.minor);
+    json.end();
+    // `__proto__` is a name like any other in JSON.
+    json.field("parameters");
+    for (key, text) in &content.parameters {
+        json.text(key, text);
+    }
+    json.end();
+    json.maybe("fallback", content.fallback.as_deref());
+    if let Some(compression) = content.compression {
+        json.number("compression", i32::from(compression));
+    }
+    content.content
 }
 
 /// `Inspection`.

@@ -15,11 +15,10 @@ impl Client {
     /// Inboxes that do not exist or have no usable device are left out.
     ///
     /// # Errors
-    /// `client.not_registered`, `group.limit`, `input.value` for a setting that is too long or a
-    /// policy that cannot be set (PERM-017), `store.*`.
+    /// `client.not_registered`, `client.installation_revoked`, `group.limit`, `input.value` for a
+    /// setting that is too long or a policy that cannot be set (PERM-017), `store.*`.
     pub async fn create_group(&self, new: NewGroup) -> Result<GroupId, Error> {
-        self.0.open()?;
-        self.0.need_registered()?;
+        self.0.registered()?;
         let mut chance = [0; 48];
         self.0.platform.random(&mut chance);
         let group = self
@@ -150,7 +149,7 @@ impl Client {
     /// `group.not_a_member`, `group.leave_dm`, `group.leave_alone`, `group.leave_super_admin`,
     /// `store.*`.
     pub async fn request_removal(&self, group: GroupId) -> Result<(), Error> {
-        self.0.open()?;
+        self.0.not_revoked()?;
         let key = self.0.random_hex();
         let content = EncodedContent::leave_request(&LeaveRequest::default()).encode();
         let request = send::Outbound::leave_request(content, key);
@@ -175,13 +174,6 @@ impl Client {
 }
 
 impl Inner {
-    fn need_registered(&self) -> Result<(), Error> {
-        if self.installation.borrow().registered {
-            return Ok(());
-        }
-        Err(Error::new("client.not_registered", "register this installation first: call register()"))
-    }
-
     async fn change_members(
         self: &std::rc::Rc<Self>,
         group: GroupId,

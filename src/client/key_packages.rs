@@ -16,7 +16,7 @@ impl Inner {
     /// # Errors
     /// `delivery.*` when a new one is not published: it is, with the next call.
     pub(super) async fn tend_key_packages(&self) -> Result<(), Error> {
-        if !self.installation.borrow().registered {
+        if !self.installation.borrow().registered || self.is_revoked() {
             return Ok(());
         }
         let Some(offer) = self.unpublished_offer().await? else { return Ok(()) };

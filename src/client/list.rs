@@ -2,12 +2,14 @@
 
 use crate::base::{GroupId, InboxId};
 use crate::client::{Client, Inner, load};
-use crate::consent::{Entity, State, state_of};
-use crate::engine::history::HistoryOptions;
+use crate::consent::{Entity, State};
 use crate::engine::list::ListOptions;
 use crate::error::Error;
-use crate::store::rows::{ConsentRow, GroupRow, GroupState, MessageRow, ThreadRow};
-use crate::store::{Read, Table};
+use crate::store::rows::{GroupRow, ThreadRow};
+use crate::store::{Read, Record, Table};
+
+/// Lists whose groups are guessed the next time.
+const GUESSES: usize = 4;
 
 /// A conversation as an app reads it.
 #[derive(Clone)]
@@ -18,93 +20,148 @@ pub struct Conversation {
     pub consent: State,
     /// The other member of a DM; `None` for a group and for a foreign restored DM (DMS-017).
     pub peer: Option<InboxId>,
-    /// The newest application message of the thread.
-    pub last_message: Option<MessageRow>,
 }
 
 impl Client {
     /// Lists conversations, newest first, one a thread (DMS-007, CONS-030, CONS-031).
     pub async fn list(&self, options: &ListOptions) -> Result<Vec<Conversation>, Error> {
         self.0.open()?;
-        let answers = self.0.store.read(options.reads()).await?;
-        let lines = options.merge(answers)?;
-        let groups = if options.include_duplicates {
-            let reads = lines.iter().map(|line| Read::Key(Table::Threads, line.thread.to_key())).collect();
-            let threads = self.0.store.read(reads).await?;
-            let mut ids = Vec::new();
-            for found in &threads {
-                for thread in load::rows::<ThreadRow>(found)? {
-                    // The winner first, then the others.
-                    ids.push(thread.winner);
-                    ids.extend(thread.groups.iter().map(|g| g.group).filter(|id| *id != thread.winner));
-                }
-            }
-            ids
-        } else {
-            lines.iter().map(|line| line.winner).collect()
-        };
-        let rows = options.finish(self.0.group_rows(&groups).await?);
-        let mut listed = self.0.describe(rows).await?;
-        let mut threads = Vec::new();
-        listed.retain(|one| options.wants(one.group.thread(), one.consent, &mut threads));
-        Ok(listed)
+        if options.include_duplicates { self.0.duplicates(options).await } else { self.0.list(options).await }
     }
 
     /// The conversation a group belongs to: the winner for any group of a stitched DM (DMS-007).
     pub async fn conversation(&self, group: GroupId) -> Result<Option<Conversation>, Error> {
         self.0.open()?;
-        if self.0.group_row(group).await?.is_none() {
-            return Ok(None);
+        let Some(thread) = self.0.known_thread(group).await? else { return Ok(None) };
+        // Mostly it is the winner that is asked for.
+        let mut reads = vec![Read::Key(Table::Threads, thread.to_key())];
+        reads.extend(described(&[group]));
+        let mut answers = self.0.store.read(reads).await?;
+        let own = answers.split_off(1);
+        match load::all::<ThreadRow>(&answers)?.first().map(|row| row.winner) {
+            Some(winner) if winner != group => Ok(self.describe_groups(&[winner]).await?.pop()),
+            _ => Ok(self.0.describe(&own)?.pop()),
         }
-        let winner = self.0.winner_of(group).await?;
-        let rows = self.0.group_rows(&[winner]).await?;
-        Ok(self.0.describe(rows).await?.pop())
     }
+
+    /// Groups, each described as itself (DMS-017).
+    pub async fn describe_groups(&self, groups: &[GroupId]) -> Result<Vec<Conversation>, Error> {
+        self.0.open()?;
+        self.0.describe(&self.0.store.read(described(groups)).await?)
+    }
+}
+
+/// What a description of groups is made of, two reads a group.
+fn described(groups: &[GroupId]) -> Vec<Read> {
+    let of = |id: &GroupId| [load::group(*id), Read::Key(Table::Consent, Entity::Conversation(*id).to_key())];
+    groups.iter().flat_map(of).collect()
 }
 
 impl Inner {
     pub(super) async fn group_rows(&self, groups: &[GroupId]) -> Result<Vec<GroupRow>, Error> {
-        let reads = groups.iter().map(|id| Read::Key(Table::Groups, id.as_bytes().to_vec())).collect();
-        let answers = self.store.read(reads).await?;
-        let mut rows = Vec::with_capacity(groups.len());
-        for found in &answers {
-            rows.extend(load::rows::<GroupRow>(found)?);
-        }
-        Ok(rows)
+        Ok(load::all(&self.store.read(groups.iter().map(|id| load::group(*id)).collect()).await?)?)
     }
 
-    /// Adds consent and the newest message to rows, from one snapshot.
-    pub(super) async fn describe(&self, rows: Vec<GroupRow>) -> Result<Vec<Conversation>, Error> {
-        let newest = HistoryOptions { descending: true, ..HistoryOptions::default() };
-        let mut reads = Vec::with_capacity(rows.len() * 3);
-        for row in &rows {
-            reads.push(Read::Key(Table::Consent, Entity::Conversation(row.id).to_key()));
-            reads.extend(newest.spans(row.thread()).iter().map(|span| span.read(true, 1)));
+    /// One conversation a line. Which groups the lines name is guessed from the last such list and
+    /// read along with them; what was not guessed is read afterwards.
+    async fn list(&self, options: &ListOptions) -> Result<Vec<Conversation>, Error> {
+        let mut groups = self.guess(options);
+        let mut reads = options.reads();
+        let ranges = reads.len();
+        reads.extend(groups.iter().map(|id| load::group(*id)));
+        let mut answers = self.store.read(reads).await?;
+        let mut rows = answers.split_off(ranges);
+        let lines = options.merge(answers)?;
+        let winners: Vec<GroupId> = lines.iter().map(|line| line.winner).collect();
+        let mut places = places(&groups, &winners);
+        if places.is_none() {
+            groups = winners.clone();
+            rows = self.store.read(groups.iter().map(|id| load::group(*id)).collect()).await?;
+            places = self::places(&groups, &winners);
         }
-        let answers = self.store.read(reads).await?;
-        let now = self.platform.now();
-        let mut out = Vec::with_capacity(rows.len());
-        for (group, found) in rows.into_iter().zip(answers.chunks(3)) {
-            let consent =
-                found.first().map_or(Ok(Vec::new()), |records| load::rows::<ConsentRow>(records))?;
-            let mut last = None;
-            for records in found.iter().skip(1) {
-                last =
-                    last.or(load::rows::<MessageRow>(records)?.into_iter().find(|m| newest.admits(m, now)));
-            }
-            let consent = state_of(consent.first().map(|row| &row.0));
-            // A transcript in last place hides the message before it: read on for that thread.
-            if last.is_none() && group.state != GroupState::Restored {
-                last = self.newest_message(&group).await?;
-            }
-            let peer = group.dm.and_then(|dm| dm.peer_of(self.me.inbox));
-            out.push(Conversation { group, consent, peer, last_message: last });
+        self.remember(options, winners);
+        let mut listed = Vec::with_capacity(lines.len());
+        for (line, at) in lines.iter().zip(places.unwrap_or_default()) {
+            let row = load::rows::<GroupRow>(rows.get(at).map_or(&[], Vec::as_slice))?.pop();
+            // A line has the consent of its winner.
+            listed.extend(row.map(|row| self.conversation(row, line.consent)));
+        }
+        Ok(options.finish(listed, |one| &one.group))
+    }
+
+    /// Every group of each listed thread, the winner first (DMS-017).
+    async fn duplicates(&self, options: &ListOptions) -> Result<Vec<Conversation>, Error> {
+        let lines = options.merge(self.store.read(options.reads()).await?)?;
+        let reads = lines.iter().map(|line| Read::Key(Table::Threads, line.thread.to_key())).collect();
+        let mut ids = Vec::new();
+        for thread in load::all::<ThreadRow>(&self.store.read(reads).await?)? {
+            ids.push(thread.winner);
+            ids.extend(thread.groups.iter().map(|g| g.group).filter(|id| *id != thread.winner));
+        }
+        let listed = self.describe(&self.store.read(described(&ids)).await?)?;
+        let mut listed = options.finish(listed, |one| &one.group);
+        let mut threads = Vec::new();
+        listed.retain(|one| options.wants(one.group.thread(), one.consent, &mut threads));
+        Ok(listed)
+    }
+
+    /// Answers of [`described`].
+    fn describe(&self, answers: &[Vec<Record>]) -> Result<Vec<Conversation>, Error> {
+        let mut out = Vec::with_capacity(answers.len() / 2);
+        for pair in answers.chunks_exact(2) {
+            let consent = load::consent(&pair[1])?;
+            out.extend(load::rows(&pair[0])?.into_iter().map(|row| self.conversation(row, consent)));
         }
         Ok(out)
     }
 
-    async fn newest_message(&self, group: &GroupRow) -> Result<Option<MessageRow>, Error> {
-        let options = HistoryOptions { descending: true, limit: Some(1), ..HistoryOptions::default() };
-        Ok(self.history(group.thread(), &options).await?.pop())
+    fn conversation(&self, group: GroupRow, consent: State) -> Conversation {
+        self.thread_ids.borrow_mut().insert(group.id, group.thread());
+        let peer = group.dm.and_then(|dm| dm.peer_of(self.me.inbox));
+        Conversation { group, consent, peer }
+    }
+
+    fn guess(&self, options: &ListOptions) -> Vec<GroupId> {
+        let guesses = self.guesses.borrow();
+        guesses.iter().find(|(of, _)| of == options).map(|(_, ids)| ids.clone()).unwrap_or_default()
+    }
+
+    fn remember(&self, options: &ListOptions, winners: Vec<GroupId>) {
+        let mut guesses = self.guesses.borrow_mut();
+        guesses.retain(|(of, _)| of != options);
+        guesses.insert(0, (options.clone(), winners));
+        guesses.truncate(GUESSES);
+    }
+}
+
+/// Where each of `wanted` is in `groups`; `None` when one is not. Both are in nearly the same
+/// order, so each is looked for from where the one before it was.
+fn places(groups: &[GroupId], wanted: &[GroupId]) -> Option<Vec<usize>> {
+    let mut next = 0;
+    let place = |id: &GroupId| {
+        let (before, behind) = groups.split_at(next);
+        let at = match behind.iter().position(|group| group == id) {
+            Some(at) => next + at,
+            None => before.iter().position(|group| group == id)?,
+        };
+        next = at + 1;
+        Some(at)
+    };
+    wanted.iter().map(place).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_found_in_any_order_or_not_at_all() {
+        let id = |n: u8| GroupId([n; 16]);
+        let groups = [1, 2, 3, 4].map(id);
+        assert_eq!(places(&groups, &[4, 1, 2, 3].map(id)), Some(vec![3, 0, 1, 2]));
+        assert_eq!(places(&groups, &[2, 2, 1].map(id)), Some(vec![1, 1, 0]));
+        assert_eq!(places(&groups, &[]), Some(vec![]));
+        assert_eq!(places(&groups, &[1, 5].map(id)), None);
+        assert_eq!(places(&[], &[id(1)]), None);
     }
 }

@@ -3,7 +3,7 @@
 use crate::base::{GroupId, MessageId, ThreadId, Topic};
 use crate::client::Inner;
 use crate::client::driver::{Cache, Step};
-use crate::consent::{Entity, Record as ConsentRecord};
+use crate::consent::{Entity, Record as ConsentRecord, State, state_of};
 use crate::engine::receive::pause_as_loaded;
 use crate::engine::state::{GroupCtx, MlsState, ThreadCtx};
 use crate::error::Error;
@@ -17,6 +17,21 @@ use crate::store::{Read, Record, Store, StoreError, Table};
 /// Decodes every record of an answer.
 pub fn rows<R: Row>(records: &[Record]) -> Result<Vec<R>, StoreError> {
     records.iter().map(|record| R::decode(&record.body)).collect()
+}
+
+/// Decodes every record of all answers.
+pub fn all<R: Row>(answers: &[Vec<Record>]) -> Result<Vec<R>, StoreError> {
+    answers.iter().flatten().map(|record| R::decode(&record.body)).collect()
+}
+
+/// The read of a group's row.
+pub fn group(id: GroupId) -> Read {
+    Read::Key(Table::Groups, id.as_bytes().to_vec())
+}
+
+/// The state that a record of consent gives, or its absence (CONS-001).
+pub fn consent(records: &[Record]) -> Result<State, StoreError> {
+    Ok(state_of(rows::<ConsentRow>(records)?.first().map(|row| &row.0)))
 }
 
 /// Reads one row by key, with its revision.
@@ -39,7 +54,7 @@ impl Inner {
     pub(super) async fn recheck(&self, group: GroupId) -> Result<(), Error> {
         let mut cache = self.cache.lock().await;
         let Some(cached) = cache.groups.get(&group).map(|ctx| ctx.revision) else { return Ok(()) };
-        let answer = self.store.read(vec![Read::Key(Table::Groups, group.as_bytes().to_vec())]).await?;
+        let answer = self.store.read(vec![self::group(group)]).await?;
         let stored = answer.first().and_then(|records| records.first()).map(|record| record.revision);
         if stored != Some(cached) {
             cache.groups.remove(&group);

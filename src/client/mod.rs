@@ -36,6 +36,7 @@ mod welcomes;
 pub use crate::engine::settings::{NewGroup, Role, Setting};
 pub use events::EventSubscription;
 pub use feed::{Interest, News};
+pub use history::Page;
 pub use identity::Logs;
 pub use inspect::{GroupInspection, Inspection, PendingIntent};
 pub use installations::KeyPackageStatus;
@@ -54,6 +55,7 @@ use futures::lock::Mutex;
 
 use crate::base::{GroupId, InboxId, InstallationId, SharedPlatform, ThreadId};
 use crate::delivery::Delivery;
+use crate::engine::list::ListOptions;
 use crate::engine::state::Me;
 use crate::error::Error;
 use crate::store::Store;
@@ -73,6 +75,8 @@ pub(crate) struct Inner {
     hub: events::Hub,
     identity: identity::Logs,
     thread_ids: RefCell<BTreeMap<GroupId, ThreadId>>,
+    /// Groups that lists named lately: a guess at what the next one reads, never what it answers.
+    guesses: RefCell<Vec<(ListOptions, Vec<GroupId>)>>,
     sends: send::Queue,
     operations: operate::Waiting,
     /// One outbox run a group at a time.

@@ -16,8 +16,8 @@ use crate::engine::state::Me;
 use crate::error::Error;
 use crate::identity::{Identifier, IdentityError, IdentityUpdate, Request, inbox_id};
 use crate::mls::InstallationKeys;
-use crate::store::rows::InstallationRow;
-use crate::store::{Changes, Store, StoreError};
+use crate::store::rows::{InstallationRow, Row};
+use crate::store::{Changes, Read, Record, Store, StoreError};
 
 /// Asks the wallet to sign a text; the answer is its 65-byte signature, or why there is none.
 pub type Sign = Rc<dyn Fn(String) -> LocalBoxFuture<'static, Result<Vec<u8>, String>>>;
@@ -43,10 +43,25 @@ impl Client {
     /// `client.other_account` when the database belongs to another account; `delivery.*` when the
     /// account's inbox has to be looked up and cannot; `store.*`.
     pub async fn open(options: OpenOptions) -> Result<Self, Error> {
+        let first = options.store.read(Self::first_reads()).await?;
+        Self::open_with(options, first).await
+    }
+
+    /// What opening reads first.
+    pub fn first_reads() -> Vec<Read> {
+        vec![Read::Key(InstallationRow::TABLE, InstallationRow::KEY.to_vec())]
+    }
+
+    /// Opens the database like [`Client::open`] where `first`, the answers to
+    /// [`Client::first_reads`], came with the store.
+    ///
+    /// # Errors
+    /// As [`Client::open`].
+    pub async fn open_with(options: OpenOptions, first: Vec<Vec<Record>>) -> Result<Self, Error> {
         let OpenOptions { store, delivery, platform, identifier, nonce } = options;
         let delivery: Rc<dyn Delivery> = Rc::new(CheckedDelivery::new(delivery));
         let identity = Logs::new(store.clone(), delivery.clone());
-        let row = match stored(&*store).await? {
+        let row = match load::all::<InstallationRow>(&first)?.pop() {
             Some(row) => row,
             None => {
                 let found = identity.inboxes_of(std::slice::from_ref(&identifier)).await?.pop().flatten();
@@ -75,6 +90,7 @@ impl Client {
             hub: events::Hub::default(),
             identity,
             thread_ids: RefCell::default(),
+            guesses: RefCell::default(),
             sends: send::Queue::default(),
             operations: operate::Waiting::default(),
             outboxes: RefCell::new(BTreeMap::new()),
@@ -162,10 +178,6 @@ impl Inner {
     }
 }
 
-async fn stored(store: &dyn Store) -> Result<Option<InstallationRow>, StoreError> {
-    Ok(load::row::<InstallationRow>(store, InstallationRow::KEY.to_vec()).await?.map(|(row, _)| row))
-}
-
 /// Makes the installation; when another tab made one at the same moment, theirs is used.
 async fn create(
     store: &dyn Store,
@@ -191,7 +203,8 @@ async fn create(
     match store.apply(changes).await {
         Ok(()) => Ok(row),
         Err(StoreError::Exists) => {
-            stored(store).await?.ok_or_else(|| Error::bug("an installation that exists and is not there"))
+            let stored = load::all(&store.read(Client::first_reads()).await?)?.pop();
+            stored.ok_or_else(|| Error::bug("an installation that exists and is not there"))
         }
         Err(error) => Err(error.into()),
     }

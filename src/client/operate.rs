@@ -58,12 +58,13 @@ impl Inner {
     /// afterwards it goes on in the background, and the error says so.
     ///
     /// # Errors
-    /// Those of [`operations::accept`]; `group.permission_denied`, `commit.*`, `delivery.*`.
+    /// `client.installation_revoked`; those of [`operations::accept`]; `group.permission_denied`, `commit.*`, `delivery.*`.
     pub(super) async fn operate(
         self: &Rc<Self>,
         group: GroupId,
         operation: Operation,
     ) -> Result<LeftOut, Error> {
+        self.not_revoked()?;
         self.sync_group(group).await?;
         let number = self
             .step(async |step| {

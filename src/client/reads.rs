@@ -1,9 +1,7 @@
 //! Further reads an app asks for: counts, the newest message, members, names of conversations.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use crate::base::{GroupId, InboxId, InstallationId, ThreadId};
-use crate::client::{Client, Conversation, load};
+use crate::client::{Client, load};
 use crate::consent::{Entity, State, state_of};
 use crate::engine::history::HistoryOptions;
 use crate::error::Error;
@@ -45,8 +43,7 @@ impl Client {
 
     /// The newest message of a conversation.
     pub async fn last_message(&self, group: GroupId) -> Result<Option<MessageRow>, Error> {
-        let options = HistoryOptions { descending: true, limit: Some(1), ..HistoryOptions::default() };
-        Ok(self.messages(group, &options).await?.pop())
+        Ok(self.messages(group, &HistoryOptions::newest()).await?.pop())
     }
 
     /// The thread of a conversation, named by any of its groups.
@@ -55,22 +52,12 @@ impl Client {
         self.0.thread_of(group).await
     }
 
-    /// The groups that conversations are listed as; a thread that is not listed is left out.
-    pub async fn winners(&self, threads: &BTreeSet<ThreadId>) -> Result<BTreeMap<ThreadId, GroupId>, Error> {
+    /// The groups that threads are listed as; a thread that is not listed is left out.
+    pub async fn winners(&self, threads: &[ThreadId]) -> Result<Vec<(ThreadId, GroupId)>, Error> {
         self.0.open()?;
         let reads = threads.iter().map(|thread| Read::Key(Table::Threads, thread.to_key())).collect();
-        let mut winners = BTreeMap::new();
-        for found in self.0.store.read(reads).await? {
-            winners.extend(load::rows::<ThreadRow>(&found)?.into_iter().map(|row| (row.id, row.winner)));
-        }
-        Ok(winners)
-    }
-
-    /// Groups, each described as itself (DMS-017).
-    pub async fn describe_groups(&self, groups: &[GroupId]) -> Result<Vec<Conversation>, Error> {
-        self.0.open()?;
-        let rows = self.0.group_rows(groups).await?;
-        self.0.describe(rows).await
+        let rows = load::all::<ThreadRow>(&self.0.store.read(reads).await?)?;
+        Ok(rows.iter().map(|row| (row.id, row.winner)).collect())
     }
 
     /// The members of the group a conversation is listed as, without asking the delivery service.

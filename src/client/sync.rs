@@ -70,9 +70,10 @@ impl Client {
     /// Publishes every stored message of a conversation now.
     ///
     /// # Errors
-    /// `delivery.unavailable` when the service is out of reach; the messages stay stored.
+    /// `delivery.unavailable` when the service is out of reach, `client.installation_revoked`; the
+    /// messages stay stored.
     pub async fn publish(&self, group: GroupId) -> Result<(), Error> {
-        self.0.open()?;
+        self.0.not_revoked()?;
         let mut report = SyncReport::default();
         for member in self.0.set_of(group).await? {
             self.0.run_noted(&mut report, member).await?;

@@ -82,14 +82,20 @@ impl Client {
 }
 
 impl Inner {
-    /// The thread a group belongs to; that never changes, so it is read once.
-    pub(super) async fn thread_of(&self, group: GroupId) -> Result<ThreadId, Error> {
+    /// The thread a group belongs to; that never changes, so it is read once. `None` for a group
+    /// that is not stored.
+    pub(super) async fn known_thread(&self, group: GroupId) -> Result<Option<ThreadId>, Error> {
         if let Some(thread) = self.thread_ids.borrow().get(&group) {
-            return Ok(*thread);
+            return Ok(Some(*thread));
         }
-        let thread = self.group_row(group).await?.ok_or_else(load::not_found)?.thread();
-        self.thread_ids.borrow_mut().insert(group, thread);
-        Ok(thread)
+        let Some(row) = self.group_row(group).await? else { return Ok(None) };
+        self.thread_ids.borrow_mut().insert(group, row.thread());
+        Ok(Some(row.thread()))
+    }
+
+    /// The thread a group belongs to.
+    pub(super) async fn thread_of(&self, group: GroupId) -> Result<ThreadId, Error> {
+        self.known_thread(group).await?.ok_or_else(load::not_found)
     }
 
     /// The row of a group's thread; `None` when the thread left the list (a failed DM).

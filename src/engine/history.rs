@@ -80,6 +80,11 @@ impl Span {
 }
 
 impl HistoryOptions {
+    /// The newest message.
+    pub fn newest() -> Self {
+        Self { descending: true, limit: Some(1), ..Self::default() }
+    }
+
     /// The stretches of the thread that can hold matches, in the order they are read.
     pub fn spans(&self, thread: ThreadId) -> Vec<Span> {
         let prefix = thread.to_key();
@@ -88,7 +93,11 @@ impl HistoryOptions {
                 let (index, to) = (Index::ThreadDelivery, after_prefix(&prefix));
                 return vec![Span { index, from: prefix, to }];
             }
-            SortBy::SentAt | SortBy::InsertedAt => vec![self.published(&prefix), unpublished(&prefix)],
+            SortBy::SentAt | SortBy::InsertedAt => match self.sent_before {
+                // One stretch: own messages not read back yet come right behind the published ones.
+                None => vec![self.stretch(&prefix, [prefix.as_slice(), &[2]].concat())],
+                Some(before) => vec![self.stretch(&prefix, at(&prefix, before)), unpublished(&prefix)],
+            },
         };
         if self.descending {
             spans.reverse();
@@ -103,17 +112,16 @@ impl HistoryOptions {
 
     /// Brings rows that were read whole into the asked order.
     pub fn sort(&self, rows: &mut [MessageRow]) {
-        rows.sort_by_key(|row| (row.inserted_ns, row.id));
+        rows.sort_unstable_by_key(|row| (row.inserted_ns, row.id));
         if self.descending {
             rows.reverse();
         }
     }
 
-    fn published(&self, prefix: &[u8]) -> Span {
-        let at = |time: i64| [prefix, &[0], &time.max(0).to_be_bytes()].concat();
-        let from = self.sent_after.map_or_else(|| at(0), |after| at(after.0.saturating_add(1)));
-        let to = self.sent_before.map_or_else(|| [prefix, &[1]].concat(), |before| at(before.0));
-        Span { index: Index::ThreadSort, from, to: Some(to) }
+    /// Published messages from where the page begins, and on up to `to`.
+    fn stretch(&self, prefix: &[u8], to: Vec<u8>) -> Span {
+        let after = self.sent_after.map_or(Nanos(0), |after| Nanos(after.0.saturating_add(1)));
+        Span { index: Index::ThreadSort, from: at(prefix, after), to: Some(to) }
     }
 
     /// Whether a row belongs to the page.
@@ -129,6 +137,11 @@ impl HistoryOptions {
             && !self.exclude_content_types.contains(type_id)
             && !self.exclude_senders.contains(&row.sender_inbox)
     }
+}
+
+/// Where published messages of a time begin.
+fn at(prefix: &[u8], time: Nanos) -> Vec<u8> {
+    [prefix, &[0], &time.0.max(0).to_be_bytes()].concat()
 }
 
 fn unpublished(prefix: &[u8]) -> Span {

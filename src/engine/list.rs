@@ -17,7 +17,7 @@ pub enum OrderBy {
 }
 
 /// What an app asks of the list.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListOptions {
     /// Absent is not empty: absent means allowed and unknown, empty means none.
     pub consent: Option<Vec<State>>,
@@ -58,13 +58,18 @@ impl ListOptions {
 
     /// Merges the lines of all states, newest first; a sync group is never listed (SYNC-005).
     pub fn merge(&self, answers: Vec<Vec<Record>>) -> Result<Vec<ListingRow>, StoreError> {
-        let mut lines = answers
-            .iter()
-            .flatten()
-            .map(|record| ListingRow::decode(&record.body))
-            .collect::<Result<Vec<_>, _>>()?;
-        lines.retain(|line| line.kind != GroupKind::Sync && self.kind.is_none_or(|kind| kind == line.kind));
-        lines.sort_by(|a, b| b.sort.cmp(&a.sort).then_with(|| a.thread.cmp(&b.thread)));
+        let mut states: Vec<&[Record]> = answers.iter().map(Vec::as_slice).collect();
+        let mut lines = Vec::new();
+        // Within a state they come newest first. A key goes on behind the state with the order.
+        let newer = |a: &&mut &[Record], b: &&mut &[Record]| a[0].key.get(1..).cmp(&b[0].key.get(1..));
+        while let Some(state) = states.iter_mut().filter(|state| !state.is_empty()).min_by(newer) {
+            let record = &state[0];
+            *state = &state[1..];
+            let line = ListingRow::decode(&record.body)?;
+            if line.kind != GroupKind::Sync && self.kind.is_none_or(|kind| kind == line.kind) {
+                lines.push(line);
+            }
+        }
         if self.limits_lines() {
             lines.truncate(self.limit.unwrap_or(usize::MAX));
         }
@@ -103,13 +108,17 @@ impl ListOptions {
     }
 
     /// Applies what only the group's row can answer.
-    pub fn finish(&self, mut groups: Vec<GroupRow>) -> Vec<GroupRow> {
+    pub fn finish<T>(&self, mut groups: Vec<T>, row: fn(&T) -> &GroupRow) -> Vec<T> {
         groups.retain(|group| {
+            let group = row(group);
             self.created_after.is_none_or(|after| group.created_ns > after)
                 && self.created_before.is_none_or(|before| group.created_ns < before)
         });
         if self.order_by == OrderBy::CreatedAt {
-            groups.sort_by(|a, b| b.created_ns.cmp(&a.created_ns).then_with(|| a.id.cmp(&b.id)));
+            groups.sort_unstable_by(|a, b| {
+                let (a, b) = (row(a), row(b));
+                b.created_ns.cmp(&a.created_ns).then_with(|| a.id.cmp(&b.id))
+            });
         }
         if !self.include_duplicates {
             groups.truncate(self.limit.unwrap_or(usize::MAX));

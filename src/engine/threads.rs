@@ -23,7 +23,7 @@ pub fn refresh(thread: &mut ThreadCtx, group: &GroupRow, unit: &mut Unit) {
             last_message_ns: group.last_message_ns,
             created_ns: group.created_ns,
         });
-        groups.sort_by_key(|entry| entry.group);
+        groups.sort_unstable_by_key(|entry| entry.group);
     }
     rewrite(thread, groups, group.kind, unit);
 }

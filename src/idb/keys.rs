@@ -16,10 +16,11 @@ use web_sys::{Crypto, CryptoKey, IdbDatabase, IdbTransactionMode, SubtleCrypto};
 use zeroize::Zeroizing;
 
 use super::errors::{self, Fault};
+use super::read::{self, Requests};
 use super::seal::{self, Sealer};
 use super::values::{property, set};
 use super::{schema, wait, write};
-use crate::store::{Durability, INSECURE_CONTEXT, StoreError};
+use crate::store::{Durability, INSECURE_CONTEXT, Read, Record, StoreError};
 
 /// The record's key in [`schema::KEYS`].
 const RECORD: &str = "data";
@@ -40,20 +41,27 @@ pub(super) struct DataKey {
 }
 
 impl DataKey {
-    /// Unwraps a database's data key, and makes one for a new database.
-    pub(super) async fn of(database: &IdbDatabase, given: Option<&Key>) -> Result<Self, StoreError> {
-        let mut record = record(database).await?;
+    /// Unwraps a database's data key, and makes one for a new database. `reads` are answered from
+    /// the transaction that reads the key.
+    pub(super) async fn of(
+        database: &IdbDatabase,
+        given: Option<&Key>,
+        reads: &[Read],
+    ) -> Result<(Self, Vec<Vec<Record>>), StoreError> {
+        let (mut record, mut asked) = read_with(database, reads).await?;
         if record.is_undefined() {
             offer(database, &make(given).await?).await?;
-            record = self::record(database).await?;
+            (record, asked) = read_with(database, reads).await?;
         }
         let key = unwrap(&record, given).await?;
-        Ok(Self { sealer: Sealer::new(&key), wrapped: wrapped(&record)? })
+        let key = Self { sealer: Sealer::new(&key), wrapped: wrapped(&record)? };
+        let answers = asked.records(&key.sealer)?;
+        Ok((key, answers))
     }
 
     /// Whether `database` still has this very key.
     pub(super) async fn is_of(&self, database: &IdbDatabase) -> Result<bool, StoreError> {
-        let record = record(database).await?;
+        let (record, _) = read_with(database, &[]).await?;
         Ok(!record.is_undefined() && wrapped(&record)? == self.wrapped)
     }
 }
@@ -66,16 +74,20 @@ pub(super) fn possible(given: Option<&Key>) -> Result<(), StoreError> {
     }
 }
 
-async fn record(database: &IdbDatabase) -> Result<JsValue, StoreError> {
-    let names = Array::of1(&JsValue::from_str(schema::KEYS));
+/// The record, and the requests for `reads`, answered.
+async fn read_with(database: &IdbDatabase, reads: &[Read]) -> Result<(JsValue, Requests), StoreError> {
+    let names = schema::names(reads.iter().map(read::table));
+    names.push(&JsValue::from_str(schema::KEYS));
     let transaction = write::begin(database, &names, IdbTransactionMode::Readonly, Durability::Relaxed)?;
     let watched = wait::Watched::new(transaction.clone());
-    let request = transaction
+    let (request, asked) = transaction
         .object_store(schema::KEYS)
         .and_then(|store| store.get(&JsValue::from_str(RECORD)))
+        .and_then(|request| Ok((request, read::ask(&transaction, reads)?)))
         .map_err(|thrown| errors::in_transaction(&thrown))?;
-    watched.ended().await?;
-    request.result().map_err(|thrown| errors::in_transaction(&thrown).into())
+    asked.answered(watched, Some(&request)).await?;
+    let record = request.result().map_err(|thrown| errors::in_transaction(&thrown))?;
+    Ok((record, asked))
 }
 
 /// Stores a record, unless there is one already.

@@ -1,10 +1,10 @@
 //! All reads of a call as one read-only transaction.
 //!
-//! Every request is issued in the first turn and the answers are collected when the transaction is
-//! over. Only a descending read with a limit may need a second request: `getAllRecords`, which has
-//! a direction, is not in every browser yet. Without it a key cursor jumps to the last row wanted,
-//! and its handler asks for the rows from there on: three answers of the browser instead of one a
-//! row.
+//! Every request is issued in the first turn and the answers are collected with the last of them.
+//! A range is one request, `getAllRecords`, which gives keys and values and has a direction. Not
+//! every browser has it yet. Without it values and keys are two requests, and for a descending read
+//! with a limit a key cursor first jumps to the last row wanted, and its handler asks for the rows
+//! from there on: three answers of the browser instead of one a row.
 //!
 //! A range without a limit is read whole: it is for tables and prefixes that stay small.
 
@@ -12,6 +12,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use js_sys::{Array, Function, Object};
+use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{
     IdbCursor, IdbCursorDirection, IdbDatabase, IdbIndex, IdbObjectStore, IdbRequest, IdbTransaction,
@@ -23,6 +24,16 @@ use super::seal::{Place, Sealer};
 use super::wait::Handler;
 use super::{schema, values, wait, write};
 use crate::store::{Durability, Index, Read, Record, StoreError, Table, has_index};
+
+#[wasm_bindgen]
+extern "C" {
+    /// What `getAllRecords` gives of a row.
+    type Found;
+    #[wasm_bindgen(method, getter, js_name = primaryKey)]
+    fn primary_key(this: &Found) -> JsValue;
+    #[wasm_bindgen(method, getter)]
+    fn value(this: &Found) -> JsValue;
+}
 
 /// Refuses reads that make no sense, before the browser is asked.
 pub(super) fn check(reads: &[Read]) -> Result<(), StoreError> {
@@ -43,16 +54,40 @@ pub(super) async fn answer(
     let names = schema::names(reads.iter().map(table));
     let transaction = write::begin(database, &names, IdbTransactionMode::Readonly, Durability::Relaxed)?;
     let watched = wait::Watched::new(transaction.clone());
-    let asked = reads
-        .iter()
-        .map(|read| Asked::ask(&transaction, read))
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(|thrown| errors::in_transaction(&thrown))?;
-    watched.ended().await?;
-    asked.into_iter().map(|asked| asked.records(sealer)).collect()
+    let asked = ask(&transaction, reads).map_err(|thrown| errors::in_transaction(&thrown))?;
+    asked.answered(watched, None).await?;
+    asked.records(sealer)
 }
 
-fn table(read: &Read) -> Table {
+/// The requests for `reads`, in a transaction that has their tables.
+pub(super) fn ask(transaction: &IdbTransaction, reads: &[Read]) -> Result<Requests, JsValue> {
+    reads.iter().map(|read| Asked::ask(transaction, read)).collect::<Result<_, _>>().map(Requests)
+}
+
+/// Reads that were issued.
+pub(super) struct Requests(Vec<Asked>);
+
+impl Requests {
+    /// Completes when all are answered, and so is `before`, a request issued before them.
+    pub(super) async fn answered(
+        &self,
+        watched: wait::Watched,
+        before: Option<&IdbRequest>,
+    ) -> Result<(), Fault> {
+        match self.0.iter().rev().find_map(Asked::last).or(before) {
+            Some(last) if !self.0.iter().any(Asked::goes_on) => watched.answered(last).await,
+            _ => watched.ended().await,
+        }
+    }
+
+    /// The answers.
+    pub(super) fn records(self, sealer: &Sealer) -> Result<Vec<Vec<Record>>, Fault> {
+        self.0.into_iter().map(|asked| asked.records(sealer)).collect()
+    }
+}
+
+/// The table a read is of.
+pub(super) fn table(read: &Read) -> Table {
     match read {
         Read::Key(table, _) | Read::Range { table, .. } | Read::Count { table, .. } => *table,
     }
@@ -88,8 +123,13 @@ impl Source {
         }
     }
 
-    /// The last rows, greatest first, where the browser can answer that at once.
-    fn last_records(&self, range: &JsValue, limit: u32) -> Result<Option<IdbRequest>, JsValue> {
+    /// Rows with their keys, where the browser can answer that at once.
+    fn records(
+        &self,
+        range: &JsValue,
+        limit: Option<u32>,
+        descending: bool,
+    ) -> Result<Option<IdbRequest>, JsValue> {
         let source: &JsValue = match self {
             Self::Table(store) => store,
             Self::Index(index) => index,
@@ -99,8 +139,12 @@ impl Source {
         };
         let options = Object::new();
         values::set(&options, "query", range)?;
-        values::set(&options, "count", &JsValue::from_f64(f64::from(limit)))?;
-        values::set(&options, "direction", &JsValue::from_str("prev"))?;
+        if let Some(limit) = limit {
+            values::set(&options, "count", &JsValue::from_f64(f64::from(limit)))?;
+        }
+        if descending {
+            values::set(&options, "direction", &JsValue::from_str("prev"))?;
+        }
         Ok(Some(method.call1(source, &options)?.unchecked_into()))
     }
 
@@ -172,19 +216,37 @@ impl Asked {
             Read::Range { table, index, from, to, descending, limit } => {
                 let source = Source::of(store, *index)?;
                 let range = values::range(from.as_deref(), to.as_deref())?;
-                let Some(limit) = limit.filter(|_| *descending) else {
-                    let rows = source.rows(&range, *limit)?;
-                    return Ok(Self::Rows { table: *table, rows, descending: *descending });
-                };
-                Ok(match source.last_records(&range, limit)? {
-                    Some(request) => Self::Records { table: *table, request },
+                if let Some(request) = source.records(&range, *limit, *descending)? {
+                    return Ok(Self::Records { table: *table, request });
+                }
+                Ok(match limit.filter(|_| *descending) {
                     None => {
+                        let rows = source.rows(&range, *limit)?;
+                        Self::Rows { table: *table, rows, descending: *descending }
+                    }
+                    Some(limit) => {
                         let last = Last::ask(source, &range, from.clone(), to.clone(), limit)?;
                         Self::Last { table: *table, last }
                     }
                 })
             }
         }
+    }
+
+    /// The last request issued for it.
+    fn last(&self) -> Option<&IdbRequest> {
+        match self {
+            Self::Nothing | Self::Count(None) | Self::Last { .. } => None,
+            Self::Row { request, .. } | Self::Records { request, .. } | Self::Count(Some(request)) => {
+                Some(request)
+            }
+            Self::Rows { rows, .. } => Some(&rows.keys),
+        }
+    }
+
+    /// Whether an answer leads to another request.
+    fn goes_on(&self) -> bool {
+        matches!(self, Self::Last { .. })
     }
 
     fn records(self, sealer: &Sealer) -> Result<Vec<Record>, Fault> {
@@ -207,8 +269,8 @@ impl Asked {
             Self::Records { table, request } => list(&request)?
                 .iter()
                 .map(|found| {
-                    let key = values::key_bytes(&values::property(&found, "primaryKey"));
-                    record(table, key, &values::property(&found, "value"), sealer)
+                    let found: &Found = found.unchecked_ref();
+                    record(table, values::key_bytes(&found.primary_key()), &found.value(), sealer)
                 })
                 .collect(),
             Self::Last { table, last } => last.records(table, sealer),

@@ -36,12 +36,26 @@ impl IdbStore {
     /// - [`StoreError::Blocked`]: a tab with an older build does not let go.
     /// - [`StoreError::Quota`], [`StoreError::Corrupt`], [`StoreError::Failed`].
     pub async fn open(name: &str, key: Option<[u8; 32]>) -> Result<Self, StoreError> {
+        Ok(Self::open_reading(name, key, &[]).await?.0)
+    }
+
+    /// Opens the database as [`Self::open`] does and answers `reads` in the same go, as
+    /// [`Store::read`] would.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub async fn open_reading(
+        name: &str,
+        key: Option<[u8; 32]>,
+        reads: &[Read],
+    ) -> Result<(Self, Vec<Vec<Record>>), StoreError> {
         let given = key.map(Zeroizing::new);
         keys::possible(given.as_ref())?;
+        read::check(reads)?;
         let connection = Connection::open(name).await?;
         let Some(database) = connection.known() else { return Err(StoreError::Closed) };
-        let key = DataKey::of(&database?, given.as_ref()).await?;
-        Ok(Self { connection, key })
+        let (key, answers) = DataKey::of(&database?, given.as_ref(), reads).await?;
+        Ok((Self { connection, key }, answers))
     }
 
     async fn database(&self) -> Result<IdbDatabase, StoreError> {

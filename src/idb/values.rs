@@ -5,6 +5,7 @@
 //! `{ r?: revision, a?, b?, c?, d?: index values, s: sealed body }`.
 
 use js_sys::{Object, Reflect, Uint8Array};
+use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};
 use web_sys::IdbKeyRange;
 
@@ -57,17 +58,31 @@ pub(super) fn value(
     Ok(object.into())
 }
 
+#[wasm_bindgen]
+extern "C" {
+    /// A stored value that is an object. Its getters cost one call into JavaScript each, where
+    /// `Reflect` would decode the property's name for every row.
+    type Stored;
+    /// [`REVISION`].
+    #[wasm_bindgen(method, getter)]
+    fn r(this: &Stored) -> JsValue;
+    /// [`SEALED`].
+    #[wasm_bindgen(method, getter)]
+    fn s(this: &Stored) -> JsValue;
+}
+
 /// The revision of a stored value; 0 for a row that is not there.
 pub(super) fn revision(value: &JsValue) -> u64 {
     if !value.is_object() {
         return 0;
     }
-    property(value, REVISION).as_f64().unwrap_or(0.0) as u64
+    value.unchecked_ref::<Stored>().r().as_f64().unwrap_or(0.0) as u64
 }
 
 /// The sealed body of a stored value.
 pub(super) fn sealed(value: &JsValue) -> Result<Vec<u8>, StoreError> {
-    let bytes = if value.is_instance_of::<Uint8Array>() { value.clone() } else { property(value, SEALED) };
+    let part = value.is_object() && !value.is_instance_of::<Uint8Array>();
+    let bytes = if part { value.unchecked_ref::<Stored>().s() } else { value.clone() };
     match bytes.dyn_into::<Uint8Array>() {
         Ok(bytes) => Ok(bytes.to_vec()),
         Err(_) => Err(StoreError::Corrupt("a record without a body".into())),

@@ -29,7 +29,8 @@ pub(super) struct Watched {
     transaction: IdbTransaction,
     ended: bool,
     event: oneshot::Receiver<String>,
-    _handler: Handler,
+    last: Option<IdbRequest>,
+    handler: Handler,
 }
 
 impl Watched {
@@ -38,7 +39,16 @@ impl Watched {
         let (handler, event) = first_event();
         transaction.set_oncomplete(Some(handler.as_ref().unchecked_ref()));
         transaction.set_onabort(Some(handler.as_ref().unchecked_ref()));
-        Self { transaction, ended: false, event, _handler: handler }
+        Self { transaction, ended: false, event, last: None, handler }
+    }
+
+    /// Completes with the answer to `last`, the last request of a transaction that only reads: the
+    /// browser answers in order, so all others are answered too. The transaction's own end is one
+    /// turn of the browser later and tells nothing more.
+    pub(super) async fn answered(mut self, last: &IdbRequest) -> Result<(), Fault> {
+        last.set_onsuccess(Some(self.handler.as_ref().unchecked_ref()));
+        self.last = Some(last.clone());
+        self.ended().await
     }
 
     /// Completes with the transaction.
@@ -46,7 +56,7 @@ impl Watched {
         let event = (&mut self.event).await;
         self.ended = true;
         match event.as_deref() {
-            Ok("complete") => Ok(()),
+            Ok("complete" | "success") => Ok(()),
             _ => {
                 let reason = self.transaction.error().map_or(JsValue::NULL, DomException::into);
                 Err(errors::in_transaction(&reason))
@@ -59,6 +69,9 @@ impl Drop for Watched {
     fn drop(&mut self) {
         self.transaction.set_oncomplete(None);
         self.transaction.set_onabort(None);
+        if let Some(last) = &self.last {
+            last.set_onsuccess(None);
+        }
         if !self.ended {
             // Fails when it is already over or being committed, which is as good.
             let _ = self.transaction.abort();

@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use dovetail::base::{InboxId, InstallationId, Nanos, Topic};
-use dovetail::client::{Logs, Sign};
+use dovetail::client::{Logs, NewGroup, Sign};
 use dovetail::delivery::Delivery;
 use dovetail::error::Error;
 use dovetail::identity::{Identifier, MAX_INSTALLATIONS};
-use dovetail::store::rows::MessageStatus;
+use dovetail::policy::ALL_MEMBERS;
+use dovetail::store::rows::{GroupState, MessageStatus};
 
 use crate::commits::status;
 use crate::common::dump;
@@ -324,9 +325,56 @@ fn whoever_withholds_or_mangles_the_log_hides_a_revocation_and_stops_nothing() {
     }));
     phone.sync();
     assert!(!phone.client.is_revoked());
+    bo.text(group, "and this arrives");
+    bo.sync();
+    phone.sync();
+    assert_eq!(phone.texts(group), ["hello", "and this arrives"]);
     *phone.gate.twist.borrow_mut() = None;
     phone.sync();
     assert!(phone.client.is_revoked());
+}
+
+#[test]
+fn gmod_029_a_revoked_installation_changes_no_group_and_is_taken_out_by_others() {
+    let world = World::new(56);
+    let (phone, bo) = (world.user("alice"), world.user("bo"));
+    let group = phone.group(&[&bo]);
+    phone.sync();
+    bo.sync();
+    phone.text(group, "hello");
+    phone.sync();
+    let laptop = world.user("alice");
+    revoke(&laptop, ids([&phone])).unwrap();
+    // The phone itself is the first to read of it.
+    phone.sync();
+    let before = world.delivery.stored(Topic::Group(group)).len();
+    let code = "client.installation_revoked";
+    assert_eq!(phone.name(group, "mine").unwrap_err().code, code);
+    assert_eq!(phone.remove(group, &[bo.inbox()]).unwrap_err().code, code);
+    assert_eq!(phone.leave(group).unwrap_err().code, code);
+    let new = NewGroup { policies: ALL_MEMBERS.to_vec(), ..NewGroup::default() };
+    let created = phone.call(move |client| async move { client.create_group(new).await });
+    assert_eq!(created.unwrap_err().code, code);
+    // Nor is a key package of it replaced, however old.
+    phone.device.skew_ns.set(90 * 86_400_000_000_000);
+    phone.sync();
+    phone.device.skew_ns.set(0);
+    assert_eq!(world.delivery.stored(Topic::KeyPackage(phone.client.installation())).len(), 1);
+    assert_eq!(world.delivery.stored(Topic::Group(group)).len(), before, "nothing left it");
+
+    for user in [&bo, &laptop, &phone, &bo] {
+        user.sync();
+    }
+    let member =
+        |user: &User| user.row(group).members.iter().find(|m| m.inbox == laptop.inbox()).cloned().unwrap();
+    assert_eq!(member(&bo).installations, [laptop.client.installation()]);
+    assert_eq!(phone.row(group).state, GroupState::Inactive);
+    assert_eq!(phone.texts(group), ["hello"]);
+    laptop.text(group, "from the new one");
+    laptop.sync();
+    bo.sync();
+    assert_eq!(bo.texts(group), ["hello", "from the new one"]);
+    [&phone, &laptop, &bo].into_iter().for_each(|user| dump::check(&user.store));
 }
 
 #[test]

@@ -42,6 +42,24 @@ async fn rows_are_there_after_closing_and_opening_again() {
 }
 
 #[wasm_bindgen_test]
+async fn reads_given_to_opening_are_answered_with_it() {
+    let name = "opened_reading";
+    for key in [None, Some([3; 32])] {
+        let reads =
+            || vec![Read::Key(T, b"k".to_vec()), Read::Key(T, b"absent".to_vec()), Read::prefix(T, b"")];
+        delete_database(name).await.unwrap();
+        let (store, nothing) = IdbStore::open_reading(name, key, &reads()).await.unwrap();
+        assert_eq!(nothing, vec![vec![]; 3]);
+        apply(&store, [put(b"k", b"body"), put(b"l", b"more")]).await;
+        let (again, answers) = IdbStore::open_reading(name, key, &reads()).await.unwrap();
+        assert_eq!(answers, store.read(reads()).await.unwrap());
+        assert_eq!(answers.iter().map(Vec::len).collect::<Vec<_>>(), [1, 0, 2]);
+        again.close().await;
+        remove(name, store).await;
+    }
+}
+
+#[wasm_bindgen_test]
 async fn a_unit_under_way_is_finished_by_closing() {
     let name = "closing";
     let store = fresh(name).await;
