@@ -1,9 +1,15 @@
 //! The cryptography of the one suite the protocol uses (0x0003), and of no other.
 //!
-//! OpenMLS's RustCrypto provider carries every suite's curves, and so would the download: HPKE
-//! picks its key exchange at run time, so nothing of the rest can be left out. Here HPKE is
-//! hpke-rs with X25519 alone; all else is handed on to RustCrypto. Another suite is an error.
+//! OpenMLS's RustCrypto provider carries the curves, ciphers and hashes of every suite, and so
+//! would the download: they are picked at run time, so none can be left out. Here HPKE is hpke-rs
+//! with X25519 alone, and signatures, hashes and the cipher are the suite's; all of them are the
+//! crates that RustCrypto calls, called the same way. Another suite is an error. Only randomness is
+//! RustCrypto's own.
 
+use chacha20poly1305::aead::{Aead as _, KeyInit as _, Payload};
+use chacha20poly1305::{ChaCha20Poly1305, Key, Nonce};
+use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
+use hkdf::Hkdf;
 use hpke_rs::{Hpke, HpkeError, Mode};
 use hpke_rs_crypto::HpkeCrypto;
 use hpke_rs_crypto::error::Error as HpkeCryptoError;
@@ -17,6 +23,7 @@ use openmls_traits::types::{
     HpkeKdfType, HpkeKemType, HpkeKeyPair, SignatureScheme,
 };
 use rand_core::Rng as _;
+use sha2::{Digest as _, Sha256};
 use tls_codec::SecretVLBytes;
 use x25519_dalek::{PublicKey, StaticSecret};
 use zeroize::Zeroize as _;
@@ -71,7 +78,8 @@ impl HpkeCrypto for SuiteHpke {
     }
 
     fn kdf_extract(alg: KdfAlgorithm, salt: &[u8], ikm: &[u8]) -> Result<Vec<u8>, HpkeCryptoError> {
-        HpkeRustCrypto::kdf_extract(alg, salt, ikm)
+        Self::supports_kdf(alg)?;
+        Ok(extract(salt, ikm))
     }
 
     fn kdf_expand(
@@ -80,7 +88,8 @@ impl HpkeCrypto for SuiteHpke {
         info: &[u8],
         output_size: usize,
     ) -> Result<Vec<u8>, HpkeCryptoError> {
-        HpkeRustCrypto::kdf_expand(alg, prk, info, output_size)
+        Self::supports_kdf(alg)?;
+        expand(prk, info, output_size).ok_or(HpkeCryptoError::HpkeInvalidOutputLength)
     }
 
     /// RFC 7748 section 6.1: an all-zero result is refused.
@@ -132,7 +141,8 @@ impl HpkeCrypto for SuiteHpke {
         aad: &[u8],
         msg: &[u8],
     ) -> Result<Vec<u8>, HpkeCryptoError> {
-        HpkeRustCrypto::aead_seal(alg, key, nonce, aad, msg)
+        Self::supports_aead(alg)?;
+        seal(key, nonce, aad, msg).ok_or(HpkeCryptoError::AeadInvalidNonce)
     }
 
     fn aead_open(
@@ -142,7 +152,8 @@ impl HpkeCrypto for SuiteHpke {
         aad: &[u8],
         msg: &[u8],
     ) -> Result<Vec<u8>, HpkeCryptoError> {
-        HpkeRustCrypto::aead_open(alg, key, nonce, aad, msg)
+        Self::supports_aead(alg)?;
+        open(key, nonce, aad, msg).ok_or(HpkeCryptoError::AeadOpenError)
     }
 }
 
@@ -157,6 +168,54 @@ fn configured(config: &HpkeConfig) -> Result<Hpke<SuiteHpke>, CryptoError> {
             Ok(hpke())
         }
         _ => Err(CryptoError::UnsupportedCiphersuite),
+    }
+}
+
+/// HKDF-Extract with SHA-256, which is HMAC under the salt (RFC 5869 section 2.2).
+fn extract(salt: &[u8], ikm: &[u8]) -> Vec<u8> {
+    Hkdf::<Sha256>::extract(Some(salt), ikm).0.to_vec()
+}
+
+/// HKDF-Expand with SHA-256; `None` for a key or a length it cannot have.
+fn expand(prk: &[u8], info: &[u8], len: usize) -> Option<Vec<u8>> {
+    let mut okm = vec![0; len];
+    Hkdf::<Sha256>::from_prk(prk).ok()?.expand(info, &mut okm).ok()?;
+    Some(okm)
+}
+
+fn cipher(key: &[u8], nonce: &[u8]) -> Option<(ChaCha20Poly1305, Nonce)> {
+    let (key, nonce): ([u8; 32], [u8; 12]) = (key.try_into().ok()?, nonce.try_into().ok()?);
+    Some((ChaCha20Poly1305::new(&Key::from(key)), Nonce::from(nonce)))
+}
+
+fn seal(key: &[u8], nonce: &[u8], aad: &[u8], msg: &[u8]) -> Option<Vec<u8>> {
+    let (cipher, nonce) = cipher(key, nonce)?;
+    cipher.encrypt(&nonce, Payload { msg, aad }).ok()
+}
+
+fn open(key: &[u8], nonce: &[u8], aad: &[u8], msg: &[u8]) -> Option<Vec<u8>> {
+    let (cipher, nonce) = cipher(key, nonce)?;
+    cipher.decrypt(&nonce, Payload { msg, aad }).ok()
+}
+
+fn only_sha256(hash: HashType) -> Result<(), CryptoError> {
+    match hash {
+        HashType::Sha2_256 => Ok(()),
+        _ => Err(CryptoError::UnsupportedHashAlgorithm),
+    }
+}
+
+fn only_chacha(alg: AeadType) -> Result<(), CryptoError> {
+    match alg {
+        AeadType::ChaCha20Poly1305 => Ok(()),
+        _ => Err(CryptoError::UnsupportedAeadAlgorithm),
+    }
+}
+
+fn only_ed25519(alg: SignatureScheme) -> Result<(), CryptoError> {
+    match alg {
+        SignatureScheme::ED25519 => Ok(()),
+        _ => Err(CryptoError::UnsupportedSignatureScheme),
     }
 }
 
@@ -189,11 +248,13 @@ impl OpenMlsCrypto for SuiteCrypto {
     }
 
     fn hkdf_extract(&self, hash: HashType, salt: &[u8], ikm: &[u8]) -> Result<SecretVLBytes, CryptoError> {
-        self.0.hkdf_extract(hash, salt, ikm)
+        only_sha256(hash)?;
+        Ok(extract(salt, ikm).into())
     }
 
     fn hmac(&self, hash: HashType, key: &[u8], message: &[u8]) -> Result<SecretVLBytes, CryptoError> {
-        self.0.hmac(hash, key, message)
+        only_sha256(hash)?;
+        Ok(extract(key, message).into())
     }
 
     fn hkdf_expand(
@@ -203,11 +264,13 @@ impl OpenMlsCrypto for SuiteCrypto {
         info: &[u8],
         len: usize,
     ) -> Result<SecretVLBytes, CryptoError> {
-        self.0.hkdf_expand(hash, prk, info, len)
+        only_sha256(hash)?;
+        expand(prk, info, len).map(Into::into).ok_or(CryptoError::HkdfOutputLengthInvalid)
     }
 
     fn hash(&self, hash: HashType, data: &[u8]) -> Result<Vec<u8>, CryptoError> {
-        self.0.hash(hash, data)
+        only_sha256(hash)?;
+        Ok(Sha256::digest(data).to_vec())
     }
 
     fn aead_encrypt(
@@ -218,7 +281,8 @@ impl OpenMlsCrypto for SuiteCrypto {
         nonce: &[u8],
         aad: &[u8],
     ) -> Result<Vec<u8>, CryptoError> {
-        self.0.aead_encrypt(alg, key, data, nonce, aad)
+        only_chacha(alg)?;
+        seal(key, nonce, aad, data).ok_or(CryptoError::CryptoLibraryError)
     }
 
     fn aead_decrypt(
@@ -229,11 +293,15 @@ impl OpenMlsCrypto for SuiteCrypto {
         nonce: &[u8],
         aad: &[u8],
     ) -> Result<Vec<u8>, CryptoError> {
-        self.0.aead_decrypt(alg, key, ct_tag, nonce, aad)
+        only_chacha(alg)?;
+        open(key, nonce, aad, ct_tag).ok_or(CryptoError::AeadDecryptionError)
     }
 
     fn signature_key_gen(&self, alg: SignatureScheme) -> Result<(Vec<u8>, Vec<u8>), CryptoError> {
-        self.0.signature_key_gen(alg)
+        only_ed25519(alg)?;
+        let seed = self.0.random_array().map_err(|_| CryptoError::InsufficientRandomness)?;
+        let key = SigningKey::from_bytes(&seed);
+        Ok((seed.to_vec(), key.verifying_key().to_bytes().to_vec()))
     }
 
     fn verify_signature(
@@ -243,11 +311,16 @@ impl OpenMlsCrypto for SuiteCrypto {
         pk: &[u8],
         signature: &[u8],
     ) -> Result<(), CryptoError> {
-        self.0.verify_signature(alg, data, pk, signature)
+        only_ed25519(alg)?;
+        let key = VerifyingKey::try_from(pk).map_err(|_| CryptoError::CryptoLibraryError)?;
+        let signature = Signature::from_slice(signature).map_err(|_| CryptoError::CryptoLibraryError)?;
+        key.verify_strict(data, &signature).map_err(|_| CryptoError::InvalidSignature)
     }
 
     fn sign(&self, alg: SignatureScheme, data: &[u8], key: &[u8]) -> Result<Vec<u8>, CryptoError> {
-        self.0.sign(alg, data, key)
+        only_ed25519(alg)?;
+        let key = SigningKey::try_from(key).map_err(|_| CryptoError::CryptoLibraryError)?;
+        Ok(key.sign(data).to_bytes().to_vec())
     }
 
     fn hpke_seal(
@@ -350,8 +423,52 @@ mod tests {
     }
 
     #[test]
+    fn hashes_ciphers_and_signs_as_rust_crypto_does() {
+        let (ours, theirs) = (SuiteCrypto::default(), RustCrypto::default());
+        let (sha, chacha, ed) = (HashType::Sha2_256, AeadType::ChaCha20Poly1305, SignatureScheme::ED25519);
+        assert_eq!(ours.hash(sha, b"data"), theirs.hash(sha, b"data"));
+        for key in [b"".as_slice(), &[1; 32], &[2; 100]] {
+            let same =
+                |one: SecretVLBytes, other: SecretVLBytes| assert_eq!(one.as_slice(), other.as_slice());
+            same(
+                ours.hkdf_extract(sha, key, b"ikm").unwrap(),
+                theirs.hkdf_extract(sha, key, b"ikm").unwrap(),
+            );
+            same(ours.hmac(sha, key, b"data").unwrap(), theirs.hmac(sha, key, b"data").unwrap());
+        }
+        let (one, other) =
+            (ours.hkdf_expand(sha, &[3; 32], b"info", 80), theirs.hkdf_expand(sha, &[3; 32], b"info", 80));
+        assert_eq!(one.unwrap().as_slice(), other.unwrap().as_slice());
+        assert!(ours.hkdf_expand(sha, &[3; 32], b"info", 255 * 32 + 1).is_err());
+        let sealed = ours.aead_encrypt(chacha, &[4; 32], b"text", &[5; 12], b"aad").unwrap();
+        assert_eq!(sealed, theirs.aead_encrypt(chacha, &[4; 32], b"text", &[5; 12], b"aad").unwrap());
+        assert_eq!(ours.aead_decrypt(chacha, &[4; 32], &sealed, &[5; 12], b"aad").unwrap(), b"text");
+        assert!(ours.aead_decrypt(chacha, &[4; 32], &sealed, &[5; 12], b"other").is_err());
+        assert!(ours.aead_encrypt(chacha, &[4; 31], b"text", &[5; 12], b"aad").is_err());
+        assert!(ours.aead_encrypt(chacha, &[4; 32], b"text", &[5; 11], b"aad").is_err());
+        let (key, public) = ours.signature_key_gen(ed).unwrap();
+        let signature = ours.sign(ed, b"data", &key).unwrap();
+        assert_eq!(signature, theirs.sign(ed, b"data", &key).unwrap());
+        theirs.verify_signature(ed, b"data", &public, &signature).unwrap();
+        ours.verify_signature(ed, b"data", &public, &signature).unwrap();
+        assert_eq!(
+            ours.verify_signature(ed, b"other", &public, &signature),
+            Err(CryptoError::InvalidSignature)
+        );
+        assert!(ours.verify_signature(ed, b"data", &public, &signature[1..]).is_err());
+        // A low-order key, under which a signature holds for any text.
+        let mut low = [0; 64];
+        low[0] = 1;
+        let identity: [u8; 32] = low[..32].try_into().unwrap();
+        assert!(ours.verify_signature(ed, b"data", &identity, &low).is_err());
+    }
+
+    #[test]
     fn refuses_other_suites_and_low_order_keys() {
         let ours = SuiteCrypto::default();
+        assert!(ours.hash(HashType::Sha2_512, b"").is_err());
+        assert!(ours.aead_encrypt(AeadType::Aes128Gcm, &[0; 16], b"", &[0; 12], b"").is_err());
+        assert!(ours.signature_key_gen(SignatureScheme::ECDSA_SECP256R1_SHA256).is_err());
         let other =
             HpkeConfig(HpkeKemType::DhKemP256, HpkeKdfType::HkdfSha256, HpkeAeadType::ChaCha20Poly1305);
         assert!(ours.derive_hpke_keypair(other, &[7; 32]).is_err());
