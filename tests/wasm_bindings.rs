@@ -143,7 +143,10 @@ fn content(words: &str) -> JsValue {
     ]);
     object(&[
         ("type", kind),
-        ("parameters", object(&[("encoding", "UTF-8".into()), ("__proto__", "odd".into()), (ODD, ODD.into())])),
+        (
+            "parameters",
+            object(&[("encoding", "UTF-8".into()), ("__proto__", "odd".into()), (ODD, ODD.into())]),
+        ),
         ("content", Uint8Array::from(words.as_bytes()).into()),
     ])
 }
