@@ -3,6 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::task::Poll;
 
 use dovetail::base::{GroupId, InboxId, SequenceId, Topic, sha256};
 use dovetail::delivery::{
@@ -53,6 +54,9 @@ pub struct Gate {
     pub handed: Rc<RefCell<Vec<Handed>>>,
     /// Changes answers of queries.
     pub twist: RefCell<Option<Twist>>,
+    /// Lets other tasks go first, a random few times before each call: the state of the chance that
+    /// says how often, shared by all lives of the page; 0 for never.
+    pub jitter: Rc<Cell<u64>>,
 }
 
 enum Fate {
@@ -67,7 +71,7 @@ enum Fate {
 impl Gate {
     /// A new life that goes on with the record of an older one.
     pub fn again(&self) -> Self {
-        Self { handed: self.handed.clone(), ..Self::default() }
+        Self { handed: self.handed.clone(), jitter: self.jitter.clone(), ..Self::default() }
     }
 
     /// Starts counting at 0, with what shall go wrong.
@@ -109,11 +113,37 @@ impl Gate {
         }
     }
 
+    /// Lets other tasks go first.
+    async fn give_way(&self) {
+        let state = self.jitter.get();
+        if state == 0 {
+            return;
+        }
+        let next = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        self.jitter.set(next.max(1));
+        for _ in 0..(next >> 33) % 4 {
+            yield_once().await;
+        }
+    }
+
     /// A dead page never goes on.
     async fn die<T>(&self) -> T {
         self.dead.set(true);
         futures::future::pending().await
     }
+}
+
+/// Everything else that can go on does, before the caller does.
+async fn yield_once() {
+    let mut yielded = false;
+    futures::future::poll_fn(|cx| {
+        if std::mem::replace(&mut yielded, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 /// The store behind a gate.
@@ -125,6 +155,7 @@ pub struct GatedStore {
 impl Store for GatedStore {
     fn read(&self, reads: Vec<Read>) -> LocalBoxFuture<'_, Result<Vec<Vec<Record>>, StoreError>> {
         async move {
+            self.gate.give_way().await;
             if self.gate.dead.get() {
                 return self.gate.die().await;
             }
@@ -135,6 +166,7 @@ impl Store for GatedStore {
 
     fn apply(&self, changes: Changes) -> LocalBoxFuture<'_, Result<(), StoreError>> {
         async move {
+            self.gate.give_way().await;
             match self.gate.apply_fate() {
                 Fate::Die => self.gate.die().await,
                 Fate::DieAfter => {
@@ -162,6 +194,7 @@ pub struct GatedDelivery {
 
 impl GatedDelivery {
     async fn pass<T>(&self, call: LocalBoxFuture<'_, Result<T, DeliveryError>>) -> Result<T, DeliveryError> {
+        self.gate.give_way().await;
         match self.gate.call_fate() {
             Fate::Die => self.gate.die().await,
             Fate::Unavailable => Err(DeliveryError::Unavailable("told to fail".into())),
