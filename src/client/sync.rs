@@ -118,6 +118,10 @@ impl Inner {
                     }
                     if let Ok(Some(row)) = self.group_row(group).await {
                         self.listen_to_members(&row);
+                        // A Welcome that adds us again may have come before the removal.
+                        if row.state == GroupState::Inactive {
+                            let _ = self.sync_welcomes().await;
+                        }
                     }
                 }
                 Topic::Welcome(_) => {

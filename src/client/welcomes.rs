@@ -1,20 +1,31 @@
 //! Taking in Welcomes: each is judged on its own, a held one never stops the others.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use crate::base::{GroupId, Nanos, Topic};
+use crate::base::{GroupId, Nanos, SequenceId, Topic};
 use crate::client::Inner;
 use crate::client::driver::Step;
 use crate::delivery::Incoming;
 use crate::engine::join;
 use crate::engine::receive::{Outcomes, record_rejection};
+use crate::engine::state::GroupCtx;
 use crate::error::Error;
-use crate::members::States;
+use crate::members::{Reference, States};
 use crate::store::Table;
 use crate::store::rows::{EnvelopeRow, EnvelopeState, GroupState, PositionRow, Row};
 
 const PAGE: u32 = 100;
 const DAY_NS: i64 = 24 * 60 * 60 * 1_000_000_000;
+/// Why a Welcome waits that adds us to a group whose removal of us was not read yet.
+const EARLY: &str = "welcome.early";
+
+/// What has to be read before a Welcome can be judged.
+enum Needed {
+    Identity(BTreeSet<Reference>),
+    /// The topic of a group we are still in: a Welcome behind its position adds us again.
+    Group(GroupId),
+}
 
 impl Inner {
     /// Reads the Welcome topic to its end, after trying held Welcomes again. Joined groups are
@@ -67,20 +78,25 @@ impl Inner {
         kept: Option<EnvelopeRow>,
     ) -> Result<Option<GroupId>, Error> {
         let mut identity = States::default();
+        let mut read = false;
         loop {
             let outcome = self
-                .step(async |step| self.welcome_step(step, envelope, kept.as_ref(), &identity).await)
+                .step(async |step| self.welcome_step(step, envelope, kept.as_ref(), (&identity, read)).await)
                 .await?;
-            match outcome {
+            let fetched = match outcome {
                 Ok(group) => return Ok(group),
-                Err(needed) => match self.identity.resolve(&needed).await {
-                    Ok(states) => identity.extend(states),
-                    Err(error) => {
-                        // The log cannot be read now: this Welcome waits, later ones go on.
-                        self.hold(envelope, kept.as_ref(), &error).await?;
-                        return if error.code == "delivery.unavailable" { Err(error) } else { Ok(None) };
-                    }
-                },
+                Err(Needed::Identity(needed)) => {
+                    self.identity.resolve(&needed).await.map(|states| identity.extend(states))
+                }
+                Err(Needed::Group(group)) => {
+                    read = true;
+                    self.sync_group(group).await.map(|_| ())
+                }
+            };
+            if let Err(error) = fetched {
+                // It cannot be read now: this Welcome waits, later ones go on.
+                self.hold(envelope, kept.as_ref(), &error).await?;
+                return if error.code == "delivery.unavailable" { Err(error) } else { Ok(None) };
             }
         }
     }
@@ -90,12 +106,20 @@ impl Inner {
         step: &mut Step<'_>,
         envelope: &Incoming,
         kept: Option<&EnvelopeRow>,
-        identity: &States,
-    ) -> Result<Result<Option<GroupId>, std::collections::BTreeSet<crate::members::Reference>>, Error> {
+        (identity, read): (&States, bool),
+    ) -> Result<Result<Option<GroupId>, Needed>, Error> {
         let scratch = step.globals().await?;
         let outcome = match join::open(scratch, envelope) {
             Err(outcome) => outcome,
-            Ok(opened) => self.join(step, opened, identity, envelope).await?,
+            Ok(opened) => {
+                let group = opened.group();
+                match self.join(step, opened, identity, envelope).await? {
+                    Outcomes::Held(code, _) if code == EARLY && !read => {
+                        return Ok(Err(Needed::Group(group)));
+                    }
+                    outcome => outcome,
+                }
+            }
         };
         let joined = match outcome {
             Outcomes::Applied => Some(()),
@@ -107,7 +131,7 @@ impl Inner {
                 record_rejection(envelope, &code, &reason, &mut step.unit);
                 None
             }
-            Outcomes::Needs(references) => return Ok(Err(references)),
+            Outcomes::Needs(references) => return Ok(Err(Needed::Identity(references))),
             Outcomes::Repeated | Outcomes::NeedsMessage(_) => {
                 drop_kept(kept, step);
                 None
@@ -128,13 +152,16 @@ impl Inner {
         envelope: &Incoming,
     ) -> Result<Outcomes, Error> {
         let existing = step.take_group(opened.group()).await?;
-        if let Some(ctx) = existing.as_ref().filter(|ctx| ctx.row.state == GroupState::Active) {
-            let outcome = Outcomes::Repeated;
-            debug_assert!(ctx.is_active());
-            if let Some(ctx) = existing {
-                step.keep_group(ctx);
-            }
-            return Ok(outcome);
+        if existing.as_ref().is_some_and(|ctx| ctx.row.state == GroupState::Active) {
+            // A commit ahead of us cannot have added who is still here: it removes us first.
+            let added = SequenceId(opened.facts.anchor);
+            let ahead = |ctx: &GroupCtx| added > ctx.position.processed && added < envelope.sequence_id;
+            let again = existing.as_ref().is_some_and(ahead);
+            existing.into_iter().for_each(|ctx| step.keep_group(ctx));
+            return Ok(match again {
+                true => Outcomes::Held(EARLY.into(), "the removal before it was not read yet".into()),
+                false => Outcomes::Repeated,
+            });
         }
         let mut thread = step.take_thread(opened.thread()).await?;
         let entity = crate::consent::Entity::Conversation(opened.group());
@@ -143,7 +170,11 @@ impl Inner {
         }
         let row = existing.as_ref().map(|ctx| (&ctx.row, ctx.revision));
         match join::settle(&self.me, opened, row, &mut thread, identity, envelope, &mut step.unit) {
-            Ok(ctx) => {
+            Ok(mut ctx) => {
+                // What an earlier stay left unfinished goes on.
+                if let Some(before) = existing {
+                    (ctx.intents, ctx.attempts) = (before.intents, before.attempts);
+                }
                 step.keep_group(ctx);
                 step.keep_thread(thread);
                 Ok(Outcomes::Applied)
