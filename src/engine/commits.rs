@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::meta::{MetaError, Op, next_dictionary};
 use crate::mls::facts::{AppDataOp, CommitFacts, ProposalFacts, SenderFacts};
 use crate::mls::{self, OpenError, OpenedCommit, PendingProposal};
-use crate::store::rows::{AttemptRow, GroupState, Operation};
+use crate::store::rows::{AttemptRow, GroupState, IntentState, Operation};
 
 /// A commit of ours, read back.
 pub fn own(
@@ -130,7 +130,8 @@ fn applied(
     unit.events.push(Event::GroupChanged { group: ctx.row.id, thread: ctx.row.thread() });
 }
 
-/// Own removal: history stays, every MLS row goes, nothing more is published.
+/// Own removal: history stays, every MLS row goes, nothing more is published but the Welcomes that
+/// applied commits owe (GMOD-018).
 fn removed(ctx: &mut GroupCtx, unit: &mut Unit) {
     ctx.row_mut().state = GroupState::Inactive;
     ctx.drop_mls(unit);
@@ -138,6 +139,7 @@ fn removed(ctx: &mut GroupCtx, unit: &mut Unit) {
         .intents
         .values()
         .filter(|intent| !matches!(intent.operation, Operation::Send { .. }))
+        .filter(|intent| intent.state != IntentState::Committed)
         .map(|intent| intent.number)
         .collect();
     let why = || Error::new("group.not_a_member", "this installation was removed from the group meanwhile");

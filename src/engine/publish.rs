@@ -54,14 +54,14 @@ pub fn next(ctx: &GroupCtx) -> Work {
     if let GroupState::Failed(code) = &ctx.row.state {
         return give_up(ctx, code);
     }
+    if let Some(owed) = ctx.intents.values().find(|intent| intent.state == IntentState::Committed) {
+        return Work::Welcomes(owed.number);
+    }
     if ctx.row.state == GroupState::Inactive {
         return give_up(ctx, "group.not_a_member");
     }
     if ctx.mls.is_none() {
         return Work::Nothing;
-    }
-    if let Some(owed) = ctx.intents.values().find(|intent| intent.state == IntentState::Committed) {
-        return Work::Welcomes(owed.number);
     }
     // A paused group publishes nothing but Welcomes it owes (GMOD-025).
     if ctx.row.hold.is_some() {

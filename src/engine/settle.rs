@@ -105,11 +105,15 @@ pub fn committed(ctx: &mut GroupCtx, attempt: &AttemptRow, at: SequenceId, unit:
 }
 
 /// A commit of an operation is applied and owes nothing any more: the rest of a split one comes
-/// next, otherwise it has ended.
+/// next, otherwise it has ended. Whoever was removed meanwhile cannot do the rest.
 pub fn completed(ctx: &mut GroupCtx, number: u64, unit: &mut Unit) {
     let Some(mut intent) = ctx.intents.get(&number).cloned() else { return };
     if operations::remaining(&ctx.row, &intent.operation, &intent.left_out).is_empty() {
         return ctx.finish_intent(number, Ok(()), unit);
+    }
+    if ctx.row.state == GroupState::Inactive {
+        let why = "this installation was removed from the group before the change was complete";
+        return ctx.finish_intent(number, Err(Error::new("group.not_a_member", why)), unit);
     }
     intent.state = IntentState::ToPublish;
     (intent.welcome, intent.builds) = (None, 0);
