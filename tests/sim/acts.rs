@@ -1,6 +1,6 @@
 //! What users do.
 
-use dovetail::base::{InboxId};
+use dovetail::base::InboxId;
 use dovetail::client::{NewGroup, Role, Setting};
 use dovetail::engine::history::HistoryOptions;
 use dovetail::meta::Base;

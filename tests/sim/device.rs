@@ -8,7 +8,7 @@ use std::rc::Rc;
 use dovetail::base::{GroupId, InboxId, InstallationId, MessageId, SequenceId, Topic};
 use dovetail::client::EventSubscription;
 use dovetail::engine::event::Event;
-use dovetail::store::rows::{GroupRow, GroupState, InstallationRow, MessageStatus, PositionRow, Row};
+use dovetail::store::rows::{GroupRow, GroupState, MessageStatus, PositionRow, Row};
 use dovetail::store::{MemoryStore, Read, Store, Table};
 use futures::FutureExt;
 
@@ -53,12 +53,6 @@ impl Device {
 
     pub fn groups(&self) -> Vec<GroupRow> {
         read(&self.store, Read::prefix(Table::Groups, &[]))
-    }
-
-    pub fn is_registered(&self) -> bool {
-        read::<InstallationRow>(&self.store, Read::Key(Table::Meta, InstallationRow::KEY.to_vec()))
-            .iter()
-            .any(|row| row.registered)
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dovetail::base::{GroupId, InboxId, InstallationId, SequenceId, Topic};
 use dovetail::identity::Log;
 use dovetail::mls::{self, FrameKind};
-use dovetail::store::rows::{EnvelopeRow, EnvelopeState, GroupRow, GroupState};
+use dovetail::store::rows::{EnvelopeRow, EnvelopeState, GroupRow};
 use dovetail::wire::ClientEnvelope;
 
 use crate::common::dump::Dump;
@@ -151,5 +151,4 @@ impl Sim {
         let commits = history.frames.range(..position).filter(|(_, (kind, _))| *kind == FrameKind::Commit);
         commits.map(|(_, (_, epoch))| epoch + 1).max().is_some_and(|now| epoch + 3 < now)
     }
-
 }

@@ -128,7 +128,9 @@ impl Sim {
         }
         let group = *self.chance.pick(&groups);
         let stored = self.world.delivery.stored(Topic::Group(group));
-        let Some(one) = (!stored.is_empty()).then(|| self.chance.pick(&stored).payload.clone()) else { return };
+        let Some(one) = (!stored.is_empty()).then(|| self.chance.pick(&stored).payload.clone()) else {
+            return;
+        };
         let payload = match (self.chance.below(4), ClientEnvelope::decode(&one)) {
             (0, _) => self.chance.next().to_be_bytes().to_vec(),
             (1, Ok(ClientEnvelope::GroupMessage { mut data, .. })) => {

@@ -52,8 +52,9 @@ pub struct Running {
     pub slot: Slot,
 }
 
-/// What an ended call says. Errors nobody should ever see fail the run.
-pub fn answer(result: Result<LeftOut, Error>) -> Answer {
+/// What an ended call says. Errors nobody should ever see fail the run; a revoked device is refused
+/// by the rules themselves.
+pub fn answer(result: Result<LeftOut, Error>, revoked: bool) -> Answer {
     let error = match result {
         Ok(left_out) => return Answer::Done(left_out),
         Err(error) => error,
@@ -61,8 +62,9 @@ pub fn answer(result: Result<LeftOut, Error>) -> Answer {
     let never = error.code.starts_with("bug.") || error.code.starts_with("identity.");
     let closed = matches!(error.code, "client.closed" | "store.closed");
     assert!(!never && (closed || !error.code.starts_with("store.")), "{error}");
-    assert!(!matches!(error.code, "delivery.invalid" | "commit.rejected" | "group.limit"), "{error}");
-    if closed || error.message.contains("goes on") {
+    let unheard = matches!(error.code, "delivery.invalid" | "group.limit");
+    assert!(!unheard && (revoked || error.code != "commit.rejected"), "{error}");
+    if closed || error.message.contains("goes on") || error.message.contains("another tab") {
         return Answer::Unknown;
     }
     Answer::Refused(error.to_string())

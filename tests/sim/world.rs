@@ -145,8 +145,14 @@ impl Sim {
     }
 
     /// Begins a call on a page; with `wait` it goes on until it has ended or the page has died.
-    pub fn begin<F>(&mut self, page: usize, group: GroupId, want: Want, wait: bool, f: impl FnOnce(Client) -> F)
-    where
+    pub fn begin<F>(
+        &mut self,
+        page: usize,
+        group: GroupId,
+        want: Want,
+        wait: bool,
+        f: impl FnOnce(Client) -> F,
+    ) where
         F: Future<Output = Result<LeftOut, Error>> + 'static,
     {
         self.revive(page);
@@ -190,7 +196,7 @@ impl Sim {
             let promise = &mut self.promises[one.promise];
             trace::note(format!("  {label}: {:?} -> {:?} at {}", promise.want, short(&result), until.0));
             promise.until = until;
-            promise.answer = answer(result);
+            promise.answer = answer(result, self.devices[promise.device].revoked);
         }
     }
 
