@@ -31,9 +31,10 @@ impl Sim {
             25 | 26 => self.give_role(page),
             27 => self.set_policy(page),
             28 | 29 => self.leave(page),
-            30 => self.new_device(),
-            31 => self.revoke(),
-            32..=41 => self.trouble(page),
+            30 | 31 => self.new_device(),
+            32 => self.revoke(),
+            33 => self.create_dm(page),
+            34..=42 => self.trouble(page),
             _ => {
                 let ms = [0, 1, 25, 700, 40_000][self.chance.below(5)];
                 trace::note(format!("{ms} ms pass"));
@@ -55,6 +56,18 @@ impl Sim {
         let made = self.call(page, move |client| async move { client.create_group(new).await });
         if let Some(made) = made {
             made.expect("a group");
+        }
+    }
+
+    fn create_dm(&mut self, page: usize) {
+        let own = self.devices[self.pages[page].device].inbox;
+        let others: Vec<InboxId> =
+            self.people.iter().map(|person| person.inbox).filter(|inbox| *inbox != own).collect();
+        let peer = *self.chance.pick(&others);
+        trace::note(format!("{} creates a DM with {:?}", self.label(page), self.names(&[peer])));
+        let made = self.call(page, move |client| async move { client.create_dm(peer).await });
+        if let Some(made) = made {
+            made.expect("a DM");
         }
     }
 

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use dovetail::base::{GroupId, Platform, Topic};
 use dovetail::client::Setting;
 use dovetail::policy::ADMINS_ONLY;
-use dovetail::store::rows::GroupState;
+use dovetail::store::rows::{GroupState, MessageRow, MessageStatus};
 
 use crate::common::dump::{self, Dump};
 use crate::common::{User, World};
@@ -130,4 +130,29 @@ fn gmod_016_a_change_that_another_tab_gave_up_is_not_told_as_done() {
     assert!(matches!(code, "commit.contended" | "group.permission_denied"), "{code}");
     assert_eq!(alice.row(group).settings.name, "");
     assert!(Dump::of(&bo.store).intents().is_empty());
+}
+
+/// The sender gives up what was not read back before its removal, so nobody may show it.
+#[test]
+fn gmod_002_a_message_of_an_earlier_stay_is_shown_to_nobody() {
+    let world = World::new(6);
+    let (alice, bo) = (world.user("alice"), world.user("bo"));
+    let group = alice.group(&[&bo]);
+    // On its way to the service while bo is removed and added again.
+    bo.delivery.set(|faults| faults.delay_ms = 1_000);
+    bo.text(group, "too late");
+    world.settle(500);
+    alice.remove(group, &[bo.inbox()]).unwrap();
+    alice.add(group, &[bo.inbox()]).unwrap();
+    world.settle(10_000);
+    bo.delivery.set(|faults| faults.delay_ms = 0);
+    sync_all(&[&bo, &alice]);
+    together(group, &[&alice, &bo]);
+    let rows = bo.history(group, Default::default());
+    let failed = |row: &MessageRow| row.status == MessageStatus::Failed("group.not_a_member".into());
+    assert!(rows.iter().any(failed), "given up");
+    assert!(alice.texts(group).is_empty());
+    bo.text(group, "back");
+    sync_all(&[&bo, &alice]);
+    assert_eq!(alice.texts(group), ["back"]);
 }
