@@ -156,3 +156,27 @@ fn gmod_002_a_message_of_an_earlier_stay_is_shown_to_nobody() {
     sync_all(&[&bo, &alice]);
     assert_eq!(alice.texts(group), ["back"]);
 }
+
+/// The same bytes were stored, their answer lost, and a later try refused while the topic did not
+/// show them: dropping the pending commit then would fork its sender.
+#[test]
+fn gmod_016_a_refused_commit_is_dropped_only_when_the_topic_was_read_to_its_end() {
+    let world = World::new(7);
+    let (alice, bo) = (world.user("alice"), world.user("bo"));
+    let group = alice.group(&[&bo]);
+    bo.delivery.set(|faults| faults.lose_answers = 1);
+    let hide = Rc::new(Cell::new(true));
+    let hidden = hide.clone();
+    *bo.gate.twist.borrow_mut() = Some(Rc::new(move |_, mut answer| {
+        answer.retain(|one| !hidden.get() || one.topic != Topic::Group(group));
+        Ok(answer)
+    }));
+    assert!(bo.name(group, "stored").is_err());
+    bo.delivery.set(|faults| faults.refuse = 1);
+    assert!(bo.try_sync().is_err());
+    hide.set(false);
+    sync_all(&[&bo, &alice]);
+    together(group, &[&alice, &bo]);
+    assert_eq!(alice.row(group).settings.name, "stored");
+    assert!(!bo.row(group).rolled_back);
+}
