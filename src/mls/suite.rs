@@ -3,6 +3,9 @@
 //! OpenMLS's RustCrypto provider carries every suite's curves, and so would the download: HPKE
 //! picks its key exchange at run time, so nothing of the rest can be left out. Here HPKE is
 //! hpke-rs with X25519 alone; all else is handed on to RustCrypto. Another suite is an error.
+//!
+//! Every algorithm is checked here and handed on as a constant: a function that is only ever asked
+//! for one of its algorithms is linked without the others.
 
 use hpke_rs::{Hpke, HpkeError, Mode};
 use hpke_rs_crypto::HpkeCrypto;
@@ -34,6 +37,41 @@ fn only_x25519(alg: KemAlgorithm) -> Result<(), HpkeCryptoError> {
     }
 }
 
+fn only_sha256_kdf(alg: KdfAlgorithm) -> Result<(), HpkeCryptoError> {
+    match alg {
+        KdfAlgorithm::HkdfSha256 => Ok(()),
+        _ => Err(HpkeCryptoError::UnknownKdfAlgorithm),
+    }
+}
+
+fn only_chacha_hpke(alg: AeadAlgorithm) -> Result<(), HpkeCryptoError> {
+    match alg {
+        AeadAlgorithm::ChaCha20Poly1305 => Ok(()),
+        _ => Err(HpkeCryptoError::UnknownAeadAlgorithm),
+    }
+}
+
+fn only_sha256(hash: HashType) -> Result<(), CryptoError> {
+    match hash {
+        HashType::Sha2_256 => Ok(()),
+        _ => Err(CryptoError::UnsupportedHashAlgorithm),
+    }
+}
+
+fn only_chacha(alg: AeadType) -> Result<(), CryptoError> {
+    match alg {
+        AeadType::ChaCha20Poly1305 => Ok(()),
+        _ => Err(CryptoError::UnsupportedAeadAlgorithm),
+    }
+}
+
+fn only_ed25519(alg: SignatureScheme) -> Result<(), CryptoError> {
+    match alg {
+        SignatureScheme::ED25519 => Ok(()),
+        _ => Err(CryptoError::UnsupportedSignatureScheme),
+    }
+}
+
 fn secret(sk: &[u8]) -> Result<StaticSecret, HpkeCryptoError> {
     let mut bytes: [u8; 32] = sk.try_into().map_err(|_| HpkeCryptoError::KemInvalidSecretKey)?;
     let secret = StaticSecret::from(bytes);
@@ -49,10 +87,7 @@ impl HpkeCrypto for SuiteHpke {
     }
 
     fn supports_kdf(alg: KdfAlgorithm) -> Result<(), HpkeCryptoError> {
-        match alg {
-            KdfAlgorithm::HkdfSha256 => Ok(()),
-            _ => Err(HpkeCryptoError::UnknownKdfAlgorithm),
-        }
+        only_sha256_kdf(alg)
     }
 
     fn supports_kem(alg: KemAlgorithm) -> Result<(), HpkeCryptoError> {
@@ -60,10 +95,7 @@ impl HpkeCrypto for SuiteHpke {
     }
 
     fn supports_aead(alg: AeadAlgorithm) -> Result<(), HpkeCryptoError> {
-        match alg {
-            AeadAlgorithm::ChaCha20Poly1305 => Ok(()),
-            _ => Err(HpkeCryptoError::UnknownAeadAlgorithm),
-        }
+        only_chacha_hpke(alg)
     }
 
     fn prng() -> Self::HpkePrng {
@@ -71,7 +103,8 @@ impl HpkeCrypto for SuiteHpke {
     }
 
     fn kdf_extract(alg: KdfAlgorithm, salt: &[u8], ikm: &[u8]) -> Result<Vec<u8>, HpkeCryptoError> {
-        HpkeRustCrypto::kdf_extract(alg, salt, ikm)
+        only_sha256_kdf(alg)?;
+        HpkeRustCrypto::kdf_extract(KdfAlgorithm::HkdfSha256, salt, ikm)
     }
 
     fn kdf_expand(
@@ -80,7 +113,8 @@ impl HpkeCrypto for SuiteHpke {
         info: &[u8],
         output_size: usize,
     ) -> Result<Vec<u8>, HpkeCryptoError> {
-        HpkeRustCrypto::kdf_expand(alg, prk, info, output_size)
+        only_sha256_kdf(alg)?;
+        HpkeRustCrypto::kdf_expand(KdfAlgorithm::HkdfSha256, prk, info, output_size)
     }
 
     /// RFC 7748 section 6.1: an all-zero result is refused.
@@ -132,7 +166,8 @@ impl HpkeCrypto for SuiteHpke {
         aad: &[u8],
         msg: &[u8],
     ) -> Result<Vec<u8>, HpkeCryptoError> {
-        HpkeRustCrypto::aead_seal(alg, key, nonce, aad, msg)
+        only_chacha_hpke(alg)?;
+        HpkeRustCrypto::aead_seal(AeadAlgorithm::ChaCha20Poly1305, key, nonce, aad, msg)
     }
 
     fn aead_open(
@@ -142,7 +177,8 @@ impl HpkeCrypto for SuiteHpke {
         aad: &[u8],
         msg: &[u8],
     ) -> Result<Vec<u8>, HpkeCryptoError> {
-        HpkeRustCrypto::aead_open(alg, key, nonce, aad, msg)
+        only_chacha_hpke(alg)?;
+        HpkeRustCrypto::aead_open(AeadAlgorithm::ChaCha20Poly1305, key, nonce, aad, msg)
     }
 }
 
@@ -189,11 +225,13 @@ impl OpenMlsCrypto for SuiteCrypto {
     }
 
     fn hkdf_extract(&self, hash: HashType, salt: &[u8], ikm: &[u8]) -> Result<SecretVLBytes, CryptoError> {
-        self.0.hkdf_extract(hash, salt, ikm)
+        only_sha256(hash)?;
+        self.0.hkdf_extract(HashType::Sha2_256, salt, ikm)
     }
 
     fn hmac(&self, hash: HashType, key: &[u8], message: &[u8]) -> Result<SecretVLBytes, CryptoError> {
-        self.0.hmac(hash, key, message)
+        only_sha256(hash)?;
+        self.0.hmac(HashType::Sha2_256, key, message)
     }
 
     fn hkdf_expand(
@@ -203,11 +241,13 @@ impl OpenMlsCrypto for SuiteCrypto {
         info: &[u8],
         len: usize,
     ) -> Result<SecretVLBytes, CryptoError> {
-        self.0.hkdf_expand(hash, prk, info, len)
+        only_sha256(hash)?;
+        self.0.hkdf_expand(HashType::Sha2_256, prk, info, len)
     }
 
     fn hash(&self, hash: HashType, data: &[u8]) -> Result<Vec<u8>, CryptoError> {
-        self.0.hash(hash, data)
+        only_sha256(hash)?;
+        self.0.hash(HashType::Sha2_256, data)
     }
 
     fn aead_encrypt(
@@ -218,7 +258,8 @@ impl OpenMlsCrypto for SuiteCrypto {
         nonce: &[u8],
         aad: &[u8],
     ) -> Result<Vec<u8>, CryptoError> {
-        self.0.aead_encrypt(alg, key, data, nonce, aad)
+        only_chacha(alg)?;
+        self.0.aead_encrypt(AeadType::ChaCha20Poly1305, key, data, nonce, aad)
     }
 
     fn aead_decrypt(
@@ -229,11 +270,13 @@ impl OpenMlsCrypto for SuiteCrypto {
         nonce: &[u8],
         aad: &[u8],
     ) -> Result<Vec<u8>, CryptoError> {
-        self.0.aead_decrypt(alg, key, ct_tag, nonce, aad)
+        only_chacha(alg)?;
+        self.0.aead_decrypt(AeadType::ChaCha20Poly1305, key, ct_tag, nonce, aad)
     }
 
     fn signature_key_gen(&self, alg: SignatureScheme) -> Result<(Vec<u8>, Vec<u8>), CryptoError> {
-        self.0.signature_key_gen(alg)
+        only_ed25519(alg)?;
+        self.0.signature_key_gen(SignatureScheme::ED25519)
     }
 
     fn verify_signature(
@@ -243,11 +286,13 @@ impl OpenMlsCrypto for SuiteCrypto {
         pk: &[u8],
         signature: &[u8],
     ) -> Result<(), CryptoError> {
-        self.0.verify_signature(alg, data, pk, signature)
+        only_ed25519(alg)?;
+        self.0.verify_signature(SignatureScheme::ED25519, data, pk, signature)
     }
 
     fn sign(&self, alg: SignatureScheme, data: &[u8], key: &[u8]) -> Result<Vec<u8>, CryptoError> {
-        self.0.sign(alg, data, key)
+        only_ed25519(alg)?;
+        self.0.sign(SignatureScheme::ED25519, data, key)
     }
 
     fn hpke_seal(
@@ -355,6 +400,9 @@ mod tests {
         let other =
             HpkeConfig(HpkeKemType::DhKemP256, HpkeKdfType::HkdfSha256, HpkeAeadType::ChaCha20Poly1305);
         assert!(ours.derive_hpke_keypair(other, &[7; 32]).is_err());
+        assert!(ours.hash(HashType::Sha2_512, b"").is_err());
+        assert!(ours.aead_encrypt(AeadType::Aes128Gcm, &[0; 16], b"", &[0; 12], b"").is_err());
+        assert!(ours.signature_key_gen(SignatureScheme::ECDSA_SECP256R1_SHA256).is_err());
         assert!(SuiteHpke::dh(KemAlgorithm::DhKem25519, &[0; 32], &[7; 32]).is_err());
         assert!(SuiteHpke::dh(KemAlgorithm::DhKem25519, &[1; 31], &[7; 32]).is_err());
     }
