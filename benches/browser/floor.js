@@ -61,15 +61,15 @@ const asks = (transaction, { store, index, method, args }) => {
   return (index === undefined ? object : object.index(index))[method](...args);
 };
 
-/**
- * Issues recorded reads at once in one transaction, and takes the values out of the last answer and
- * those before it.
- */
+/** A row's key and value: a record is made of both only when they are asked for. */
+const row = (one) => ("primaryKey" in Object(one) ? [one.primaryKey, one.value] : one);
+
+/** Issues recorded reads at once in one transaction, and takes the rows out of the answers. */
 export async function read(database, reads) {
   const transaction = database.transaction([...new Set(reads.map(({ store }) => store))]);
   const requests = reads.map((one) => asks(transaction, one));
   await done(requests.at(-1));
-  return requests.map(({ result }) => (Array.isArray(result) ? result.map((one) => one.value ?? one) : result));
+  return requests.map(({ result }) => (Array.isArray(result) ? result.map(row) : result));
 }
 
 export const connect = (name) => done(indexedDB.open(name));

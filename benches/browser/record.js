@@ -36,7 +36,7 @@ for (const { prototype } of [IDBObjectStore, IDBIndex]) {
       if (recording && store.transaction.db.name === recording.database) {
         const read = { store: store.name, index, method, args, rows: 0, bytes: 0 };
         recording.reads.push(read);
-        recording.transactions.add(store.transaction);
+        recording.snapshots.add(store.transaction);
         request.addEventListener("success", () => {
           const found = [request.result].flat().filter((one) => one !== undefined);
           read.rows = found.length;
@@ -50,11 +50,18 @@ for (const { prototype } of [IDBObjectStore, IDBIndex]) {
 
 /** Runs `task` and returns what was read from and written to `database` meanwhile. */
 export async function recorded(database, task) {
-  recording = { database, puts: [], reads: [], deletes: 0, transactions: new Set() };
+  recording = { database, puts: [], reads: [], deletes: 0, transactions: new Set(), snapshots: new Set() };
   await task();
-  const { puts, reads, deletes, transactions } = recording;
+  const { puts, reads, deletes, transactions, snapshots } = recording;
   recording = undefined;
-  return { puts, reads, deletes, transactions: transactions.size, bytes: puts.reduce((sum, p) => sum + sizeOf(p), 0) };
+  return {
+    puts,
+    reads,
+    deletes,
+    transactions: transactions.size,
+    snapshots: snapshots.size,
+    bytes: puts.reduce((sum, p) => sum + sizeOf(p), 0),
+  };
 }
 
 function sizeOf({ value, key }) {

@@ -16,6 +16,9 @@ use crate::store::rows::{IntentState, LeftOut, Operation};
 /// Runs of the outbox a call waits for before it says that others are always first.
 const RUNS: usize = 64;
 
+/// Before a topic that did not show what it accepted is read again, in milliseconds.
+const READ_AGAIN_MS: u32 = 50;
+
 type Done = Result<LeftOut, Error>;
 
 /// Operations a call waits for, with their result once they have ended.
@@ -40,8 +43,8 @@ impl Waiting {
 
 /// How an operation stands when its outbox rests.
 enum Standing {
-    /// Not stored any more: another tab has ended it.
-    Gone,
+    /// Not stored any more: another tab has ended it. True when the group shows its effect.
+    Gone(bool),
     /// Nothing was handed out and something stands in its way, so it was taken back.
     TakenBack(Option<Error>),
     /// It goes on with the next run.
@@ -80,26 +83,36 @@ impl Inner {
             .await?;
         let Some(number) = number else { return Ok(LeftOut::default()) };
         self.operations.0.borrow_mut().insert((group, number), None);
-        let result = self.finish(group, number).await;
+        let result = self.finish(group, number, &operation).await;
         self.operations.0.borrow_mut().remove(&(group, number));
         result
     }
 
-    async fn finish(self: &Rc<Self>, group: GroupId, number: u64) -> Result<LeftOut, Error> {
+    async fn finish(
+        self: &Rc<Self>,
+        group: GroupId,
+        number: u64,
+        operation: &Operation,
+    ) -> Result<LeftOut, Error> {
         for _ in 0..RUNS {
             let run = self.run_outbox(group).await;
             if let Some(result) = self.operations.result((group, number)) {
                 return result;
             }
             let failed = run.err();
-            match (self.standing(group, number, failed.is_some()).await?, failed) {
-                // Its effect is what the group shows now, whichever tab did it.
-                (Standing::Gone, _) => return Ok(LeftOut::default()),
+            match (self.standing((group, number), operation, failed.is_some()).await?, failed) {
+                (Standing::Gone(true), _) => return Ok(LeftOut::default()),
+                (Standing::Gone(false), _) => return Err(ended_elsewhere()),
                 (Standing::TakenBack(Some(error)), None) | (Standing::TakenBack(_), Some(error)) => {
                     return Err(error);
                 }
                 (Standing::Out(what), Some(error)) => return Err(unsettled(error, what)),
-                (Standing::TakenBack(None) | Standing::Waits | Standing::Out(_), _) => {}
+                // Accepted and not met in what the topic showed so far.
+                (Standing::Out(what), None) => {
+                    self.platform.sleep(READ_AGAIN_MS).await;
+                    self.sync_group(group).await.map_err(|error| unsettled(error, what))?;
+                }
+                (Standing::TakenBack(None) | Standing::Waits, _) => {}
             }
         }
         Err(Error::new(
@@ -110,12 +123,17 @@ impl Inner {
 
     /// Looks at an operation that has not ended. One that cannot go on now, because its run failed
     /// or the group waits, is taken back while nothing of it was handed out.
-    async fn standing(&self, group: GroupId, number: u64, failed: bool) -> Result<Standing, Error> {
+    async fn standing(
+        &self,
+        (group, number): (GroupId, u64),
+        operation: &Operation,
+        failed: bool,
+    ) -> Result<Standing, Error> {
         self.step(async |step| {
             let mut ctx = step.need_group(group).await?;
             let state = ctx.intents.get(&number).map(|intent| intent.state.clone());
             let standing = match state {
-                None => Standing::Gone,
+                None => Standing::Gone(operations::shows(&ctx, operation)),
                 Some(IntentState::ToPublish) => match writable(&ctx) {
                     Ok(()) if !failed => Standing::Waits,
                     obstacle => {
@@ -136,6 +154,13 @@ impl Inner {
         })
         .await
     }
+}
+
+/// Only the tab that ends an operation knows how: refused, left out in part, or done and overruled
+/// since. What the group shows is all this one can tell.
+fn ended_elsewhere() -> Error {
+    let why = "another tab went on with the change and the group does not show it now; look, then try again";
+    Error::new("commit.contended", why)
 }
 
 fn unsettled(error: Error, what: &str) -> Error {

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use futures::lock::Mutex;
 
-use crate::base::{GroupId, MessageId};
+use crate::base::{GroupId, MessageId, Topic};
 use crate::client::Inner;
 use crate::client::driver::Step;
 use crate::delivery::DeliveryError;
@@ -150,6 +150,7 @@ impl Inner {
         reason: &str,
     ) -> Result<(), Error> {
         self.sync_group(group).await?;
+        self.need_end(group).await?;
         let refused = self
             .step(async |step| {
                 let Some(mut ctx) = step.take_group(group).await? else { return Ok(false) };
@@ -179,6 +180,20 @@ impl Inner {
             ));
         }
         Ok(())
+    }
+
+    /// Fails unless the topic was read to its end: that it does not hold what was handed out is final,
+    /// so a short answer alone does not say it.
+    async fn need_end(&self, group: GroupId) -> Result<(), Error> {
+        let newest = self.delivery.newest(vec![Topic::Group(group)]).await?.pop().flatten();
+        let Some(from) = self.position_of(group).await? else { return Ok(()) };
+        if newest.is_none_or(|newest| newest.sequence_id <= from) {
+            return Ok(());
+        }
+        Err(Error::new(
+            "delivery.unavailable",
+            "the delivery service did not answer in full; it is tried again when you sync",
+        ))
     }
 
     async fn end_proposals(&self, group: GroupId) -> Result<(), Error> {

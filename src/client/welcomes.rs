@@ -17,7 +17,7 @@ use crate::engine::state::GroupCtx;
 use crate::error::Error;
 use crate::members::{Reference, States};
 use crate::store::Table;
-use crate::store::rows::{EnvelopeRow, EnvelopeState, GroupState, IntentRow, IntentState, PositionRow, Row};
+use crate::store::rows::{EnvelopeRow, EnvelopeState, GroupState, PositionRow, Row};
 
 const PAGE: u32 = 100;
 /// Why a Welcome waits when what it needs could not be fetched.
@@ -254,11 +254,10 @@ impl Inner {
         }
     }
 
-    /// What was written before the own removal and never handed out is not sent after a return;
-    /// what was handed out is met in the topic.
+    /// What was written before the own removal and did not reach its place is not sent after a
+    /// return.
     async fn give_up_all(&self, step: &mut Step<'_>, ctx: &mut GroupCtx) -> Result<(), Error> {
-        let kept = |intent: &&IntentRow| intent.state == IntentState::ToPublish;
-        let numbers: Vec<u64> = ctx.intents.values().filter(kept).map(|intent| intent.number).collect();
+        let numbers: Vec<u64> = ctx.intents.keys().copied().collect();
         for number in numbers {
             for id in message_of(ctx, number) {
                 let row = self.message_rows(&[id]).await?.pop().flatten();

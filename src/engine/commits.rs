@@ -132,7 +132,8 @@ fn applied(
     unit.events.push(Event::GroupChanged { group: ctx.row.id, thread: ctx.row.thread() });
 }
 
-/// Own removal: history stays, every MLS row goes, nothing more is published.
+/// Own removal: history stays, every MLS row goes, nothing more is published but the Welcomes that
+/// applied commits owe (GMOD-018).
 fn removed(ctx: &mut GroupCtx, unit: &mut Unit) {
     ctx.row_mut().state = GroupState::Inactive;
     ctx.drop_mls(unit);

@@ -123,6 +123,13 @@ fn accept_wishes(ctx: &GroupCtx, me: &Me, wishes: &[Wish]) -> Result<(), Error> 
     Ok(())
 }
 
+/// True when the group shows the effect of the whole operation.
+pub fn shows(ctx: &GroupCtx, operation: &Operation) -> bool {
+    let facts = ctx.mls.as_ref().map(|mls| mls.group.facts());
+    let left = facts.map(|facts| change(operation, &facts, &LeftOut::default()));
+    left.is_some_and(|left| left == Ok(Change::default()))
+}
+
 /// True when the row already shows what the operation wants, without looking at MLS state.
 pub fn is_done(row: &GroupRow, operation: &Operation, left_out: &LeftOut) -> bool {
     match operation {

@@ -116,7 +116,7 @@ pub fn committed(ctx: &mut GroupCtx, attempt: &AttemptRow, at: SequenceId, unit:
 }
 
 /// A commit of an operation is applied and owes nothing any more: the rest of a split one comes
-/// next, otherwise it has ended.
+/// next, otherwise it has ended. Whoever was removed meanwhile cannot do the rest.
 pub fn completed(ctx: &mut GroupCtx, number: u64, unit: &mut Unit) {
     let Some(mut intent) = ctx.intents.get(&number).cloned() else { return };
     if operations::remaining(&ctx.row, &intent.operation, &intent.left_out).is_empty() {

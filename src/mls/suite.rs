@@ -3,8 +3,7 @@
 //! OpenMLS's RustCrypto provider carries the curves, ciphers and hashes of every suite, and so
 //! would the download: they are picked at run time, so none can be left out. Here HPKE is hpke-rs
 //! with X25519 alone, and signatures, hashes and the cipher are the suite's; all of them are the
-//! crates that RustCrypto calls, called the same way. Another suite is an error. Only randomness is
-//! RustCrypto's own.
+//! crates that RustCrypto calls, called the same way. Another suite is an error.
 
 use chacha20poly1305::aead::{Aead as _, KeyInit as _, Payload};
 use chacha20poly1305::{ChaCha20Poly1305, Key, Nonce};
@@ -15,7 +14,6 @@ use hpke_rs_crypto::HpkeCrypto;
 use hpke_rs_crypto::error::Error as HpkeCryptoError;
 use hpke_rs_crypto::types::{AeadAlgorithm, KdfAlgorithm, KemAlgorithm};
 use hpke_rs_rust_crypto::HpkeRustCrypto;
-use openmls_rust_crypto::RustCrypto;
 use openmls_traits::crypto::OpenMlsCrypto;
 use openmls_traits::random::OpenMlsRand;
 use openmls_traits::types::{
@@ -219,19 +217,27 @@ fn only_ed25519(alg: SignatureScheme) -> Result<(), CryptoError> {
     }
 }
 
-/// What OpenMLS computes with.
-#[derive(Debug, Default)]
-pub struct SuiteCrypto(RustCrypto);
+fn random(out: &mut [u8]) -> Result<(), CryptoError> {
+    getrandom::fill(out).map_err(|_| CryptoError::InsufficientRandomness)
+}
+
+/// What OpenMLS computes with. Randomness is the system's.
+#[derive(Debug)]
+pub struct SuiteCrypto;
 
 impl OpenMlsRand for SuiteCrypto {
-    type Error = <RustCrypto as OpenMlsRand>::Error;
+    type Error = CryptoError;
 
-    fn random_array<const N: usize>(&self) -> Result<[u8; N], Self::Error> {
-        self.0.random_array()
+    fn random_array<const N: usize>(&self) -> Result<[u8; N], CryptoError> {
+        let mut bytes = [0; N];
+        random(&mut bytes)?;
+        Ok(bytes)
     }
 
-    fn random_vec(&self, len: usize) -> Result<Vec<u8>, Self::Error> {
-        self.0.random_vec(len)
+    fn random_vec(&self, len: usize) -> Result<Vec<u8>, CryptoError> {
+        let mut bytes = vec![0; len];
+        random(&mut bytes)?;
+        Ok(bytes)
     }
 }
 
@@ -299,7 +305,7 @@ impl OpenMlsCrypto for SuiteCrypto {
 
     fn signature_key_gen(&self, alg: SignatureScheme) -> Result<(Vec<u8>, Vec<u8>), CryptoError> {
         only_ed25519(alg)?;
-        let seed = self.0.random_array().map_err(|_| CryptoError::InsufficientRandomness)?;
+        let seed = self.random_array()?;
         let key = SigningKey::from_bytes(&seed);
         Ok((seed.to_vec(), key.verifying_key().to_bytes().to_vec()))
     }
@@ -396,6 +402,8 @@ fn refused(error: HpkeError) -> CryptoError {
 
 #[cfg(test)]
 mod tests {
+    use openmls_rust_crypto::RustCrypto;
+
     use super::*;
 
     const CONFIG: HpkeConfig =
@@ -403,7 +411,7 @@ mod tests {
 
     #[test]
     fn computes_what_rust_crypto_computes() {
-        let (ours, theirs) = (SuiteCrypto::default(), RustCrypto::default());
+        let (ours, theirs) = (SuiteCrypto, RustCrypto::default());
         let pair = ours.derive_hpke_keypair(CONFIG, &[7; 32]).unwrap();
         let same = theirs.derive_hpke_keypair(CONFIG, &[7; 32]).unwrap();
         assert_eq!((&pair.public, pair.private.as_ref()), (&same.public, same.private.as_ref()));
@@ -424,7 +432,7 @@ mod tests {
 
     #[test]
     fn hashes_ciphers_and_signs_as_rust_crypto_does() {
-        let (ours, theirs) = (SuiteCrypto::default(), RustCrypto::default());
+        let (ours, theirs) = (SuiteCrypto, RustCrypto::default());
         let (sha, chacha, ed) = (HashType::Sha2_256, AeadType::ChaCha20Poly1305, SignatureScheme::ED25519);
         assert_eq!(ours.hash(sha, b"data"), theirs.hash(sha, b"data"));
         for key in [b"".as_slice(), &[1; 32], &[2; 100]] {
@@ -465,7 +473,7 @@ mod tests {
 
     #[test]
     fn refuses_other_suites_and_low_order_keys() {
-        let ours = SuiteCrypto::default();
+        let ours = SuiteCrypto;
         assert!(ours.hash(HashType::Sha2_512, b"").is_err());
         assert!(ours.aead_encrypt(AeadType::Aes128Gcm, &[0; 16], b"", &[0; 12], b"").is_err());
         assert!(ours.signature_key_gen(SignatureScheme::ECDSA_SECP256R1_SHA256).is_err());

@@ -3,6 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::task::Poll;
 
 use dovetail::base::{GroupId, InboxId, SequenceId, Topic, sha256};
 use dovetail::delivery::{
@@ -63,6 +64,9 @@ pub struct Gate {
     pub refuse: RefCell<Option<Refuse>>,
     /// Runs right before a write: the moment at which another tab gets in between.
     pub between: RefCell<Option<Between>>,
+    /// Lets other tasks go first, a random few times before each call: the state of the chance that
+    /// says how often, shared by all lives of the page; 0 for never.
+    pub jitter: Rc<Cell<u64>>,
 }
 
 enum Fate {
@@ -77,7 +81,7 @@ enum Fate {
 impl Gate {
     /// A new life that goes on with the record of an older one.
     pub fn again(&self) -> Self {
-        Self { handed: self.handed.clone(), ..Self::default() }
+        Self { handed: self.handed.clone(), jitter: self.jitter.clone(), ..Self::default() }
     }
 
     /// Starts counting at 0, with what shall go wrong.
@@ -119,11 +123,37 @@ impl Gate {
         }
     }
 
+    /// Lets other tasks go first.
+    async fn give_way(&self) {
+        let state = self.jitter.get();
+        if state == 0 {
+            return;
+        }
+        let next = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        self.jitter.set(next.max(1));
+        for _ in 0..(next >> 33) % 4 {
+            yield_once().await;
+        }
+    }
+
     /// A dead page never goes on.
     async fn die<T>(&self) -> T {
         self.dead.set(true);
         futures::future::pending().await
     }
+}
+
+/// Everything else that can go on does, before the caller does.
+async fn yield_once() {
+    let mut yielded = false;
+    futures::future::poll_fn(|cx| {
+        if std::mem::replace(&mut yielded, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 /// The store behind a gate.
@@ -135,6 +165,7 @@ pub struct GatedStore {
 impl Store for GatedStore {
     fn read(&self, reads: Vec<Read>) -> LocalBoxFuture<'_, Result<Vec<Vec<Record>>, StoreError>> {
         async move {
+            self.gate.give_way().await;
             if self.gate.dead.get() {
                 return self.gate.die().await;
             }
@@ -149,6 +180,7 @@ impl Store for GatedStore {
             if let Some(between) = between {
                 between(&changes);
             }
+            self.gate.give_way().await;
             match self.gate.apply_fate() {
                 Fate::Die => self.gate.die().await,
                 Fate::DieAfter => {
@@ -176,6 +208,7 @@ pub struct GatedDelivery {
 
 impl GatedDelivery {
     async fn pass<T>(&self, call: LocalBoxFuture<'_, Result<T, DeliveryError>>) -> Result<T, DeliveryError> {
+        self.gate.give_way().await;
         match self.gate.call_fate() {
             Fate::Die => self.gate.die().await,
             Fate::Unavailable => Err(DeliveryError::Unavailable("told to fail".into())),
@@ -214,7 +247,12 @@ impl GatedDelivery {
                         row.state == IntentState::Committed
                             && row.welcome.as_ref().is_some_and(|owed| owed.anchor > SequenceId(0))
                     };
-                    assert!(intents.iter().any(owed), "a Welcome left before its commit was read back");
+                    // Another tab may have handed it out and settled it a moment ago.
+                    let again = self.gate.handed.borrow().iter().any(|old| old.topic == *topic);
+                    assert!(
+                        again || intents.iter().any(owed),
+                        "a Welcome left before its commit was read back"
+                    );
                     let known = |row: &IntentRow| {
                         let pointer = row.welcome.as_ref().and_then(|owed| owed.pointer.as_deref());
                         let pointer =

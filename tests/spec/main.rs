@@ -4,6 +4,7 @@
 mod common;
 
 mod adversary;
+mod apart;
 mod commits;
 mod consent;
 mod dm;

@@ -108,7 +108,7 @@ impl Party {
 
     pub(super) fn read(&mut self, bytes: &[u8]) -> (LeafFacts, u64, Vec<u8>) {
         match self.try_open(bytes).unwrap() {
-            Opened::Application { sender, epoch, plaintext } => (sender, epoch, plaintext),
+            Opened::Application { sender, epoch, plaintext, .. } => (sender, epoch, plaintext),
             _ => panic!("not an application message"),
         }
     }

@@ -1,0 +1,154 @@
+//! What has to be so once all is quiet.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dovetail::base::{GroupId, InboxId, InstallationId, SequenceId, Topic};
+use dovetail::identity::Log;
+use dovetail::mls::{self, FrameKind};
+use dovetail::store::rows::{EnvelopeRow, EnvelopeState, GroupRow};
+use dovetail::wire::ClientEnvelope;
+
+use crate::common::dump::Dump;
+use crate::common::forge;
+use crate::common::gate::distinct;
+use crate::history::{History, stays};
+use crate::world::Sim;
+
+impl Sim {
+    pub fn check_end(&self) {
+        let dumps = self.dumps();
+        let groups: BTreeSet<GroupId> = dumps.iter().flat_map(|dump| dump.groups().into_keys()).collect();
+        let mut histories = BTreeMap::new();
+        for group in groups {
+            self.check_together(&dumps, group);
+            self.check_commits(group);
+            histories.insert(group, History::of(self, &dumps, group));
+        }
+        for (at, dump) in dumps.iter().enumerate() {
+            let label = &self.devices[at].label;
+            let left: Vec<_> = dump.intents().iter().map(|intent| intent.number).collect();
+            assert!(left.is_empty(), "{label} has intents left: {left:?}");
+            self.check_refusals(at, dump, &histories);
+        }
+        for page in &self.pages {
+            let told = page.told.borrow();
+            assert_eq!(told.iter().collect::<BTreeSet<_>>().len(), told.len(), "a message was told twice");
+        }
+        self.check_promises(&histories);
+        self.check_messages(&dumps, &histories);
+    }
+
+    /// All members of a group agree on everything, and they are who they should be.
+    fn check_together(&self, dumps: &[Dump], group: GroupId) {
+        let active = self.active(group);
+        let Some(&first) = active.iter().find(|at| !self.devices[**at].revoked) else { return };
+        let rows: Vec<Option<GroupRow>> = dumps.iter().map(|dump| dump.groups().remove(&group)).collect();
+        let row = rows[first].as_ref().expect("a group");
+        let leaves: BTreeSet<InstallationId> =
+            row.members.iter().flat_map(|member| member.installations.iter().copied()).collect();
+        for (at, device) in self.devices.iter().enumerate() {
+            let label = &device.label;
+            let is_in = leaves.contains(&device.installation);
+            assert_eq!(active.contains(&at), is_in, "{label} is in the group / thinks so");
+            let Some(other) = &rows[at] else { continue };
+            if !is_in {
+                assert!(dumps[at].pages(group).is_empty(), "{label} keeps keys");
+                continue;
+            }
+            let epochs = (other.epoch, row.epoch);
+            assert_eq!(epochs.0, epochs.1, "epochs of {label} and {}", self.devices[first].label);
+            assert_eq!(other.authenticator, row.authenticator, "a fork: {label}");
+            assert_eq!(other.members, row.members, "members at {label}");
+            assert_eq!(other.settings, row.settings, "settings at {label}");
+            assert!(other.hold.is_none(), "{label} waits: {:?}", other.hold);
+            assert!(!other.rolled_back, "{label} is still rolled back");
+            self.check_leaving(at, other);
+        }
+        for member in &row.members {
+            let (at, installations) = self.newest(member.inbox);
+            assert_eq!(member.sequence_id, at, "GMOD-029: {:?}", self.names(&[member.inbox]));
+            let there: BTreeSet<_> = member.installations.iter().copied().collect();
+            assert_eq!(there, installations, "GMOD-029, GMOD-009: {:?}", self.names(&[member.inbox]));
+            assert!(member.failed.is_empty(), "failed: {:?}", member.failed);
+        }
+    }
+
+    /// GMOD-033: a super admin's device leaves no request unserved that it knows of.
+    fn check_leaving(&self, at: usize, row: &GroupRow) {
+        let (device, supers) = (&self.devices[at], &row.settings.super_admins);
+        if supers.contains(&device.inbox) && !device.revoked {
+            let left: Vec<_> = row.leaving.iter().filter(|inbox| !supers.contains(inbox)).collect();
+            assert!(left.is_empty(), "GMOD-033: {} left a request unserved", device.label);
+        }
+    }
+
+    fn newest(&self, inbox: InboxId) -> (SequenceId, BTreeSet<InstallationId>) {
+        let stored = self.world.delivery.stored(Topic::Identity(inbox));
+        let updates = stored.iter().filter_map(|one| match ClientEnvelope::decode(&one.payload) {
+            Ok(ClientEnvelope::IdentityUpdate(update)) => Some((one.sequence_id, update)),
+            _ => None,
+        });
+        let log = Log::replay(inbox, updates).expect("a log");
+        let state = log.latest().expect("a state").expect("an inbox");
+        (log.head(), state.installations())
+    }
+
+    /// No installation handed out two commits of one epoch, unless the first was refused for good.
+    fn check_commits(&self, group: GroupId) {
+        for (at, device) in self.devices.iter().enumerate().filter(|_| !self.refused) {
+            let mut epochs = BTreeSet::new();
+            for payload in distinct(&self.page_of(at).gate.handed.borrow(), group) {
+                let frame = mls::peek(&forge::mls_of(&payload)).expect("a frame");
+                let new = frame.kind != FrameKind::Commit || epochs.insert(frame.epoch);
+                assert!(new, "{} handed out two commits in epoch {}", device.label, frame.epoch);
+            }
+        }
+    }
+
+    /// Nothing of an honest member is refused but what lost a race.
+    fn check_refusals(&self, at: usize, dump: &Dump, histories: &BTreeMap<GroupId, History>) {
+        let label = &self.devices[at].label;
+        for kept in dump.rows::<EnvelopeRow>() {
+            let what = || format!("{label} at {}: {:?}", kept.sequence_id.0, kept.state);
+            match (&kept.state, kept.topic) {
+                (EnvelopeState::Rejected(code, reason), Topic::Group(group)) => {
+                    let fine = self.tampered
+                        || self.lost_a_race(at, &histories[&group], kept.sequence_id, code, reason);
+                    assert!(fine, "refused for no good reason: {}", what());
+                }
+                (EnvelopeState::Held(..) | EnvelopeState::Pending, Topic::Welcome(_)) => {
+                    panic!("a Welcome waits: {}", what());
+                }
+                (EnvelopeState::Rejected(..), _) => panic!("refused: {}", what()),
+                _ => {}
+            }
+        }
+    }
+
+    fn lost_a_race(
+        &self,
+        at: usize,
+        history: &History,
+        position: SequenceId,
+        code: &str,
+        reason: &str,
+    ) -> bool {
+        let (_, epoch) = history.frames[&position];
+        let before = |stay: &&crate::device::Stay| stay.has(position);
+        let stays = stays(self, at, history.group);
+        let too_early = stays.iter().find(before).is_some_and(|stay| epoch < history.first_epoch(stay));
+        code == "GMOD-036"
+            || too_early
+            || reason.contains("past epoch")
+            || reason.contains("no longer in the group")
+            || reason.contains("after the own removal")
+            || reason.contains("it is encrypted again")
+            || self.too_old(history, position, epoch)
+    }
+
+    /// True for a message so many epochs behind that nobody can read it there.
+    fn too_old(&self, history: &History, position: SequenceId, epoch: u64) -> bool {
+        let commits = history.frames.range(..position).filter(|(_, (kind, _))| *kind == FrameKind::Commit);
+        commits.map(|(_, (_, epoch))| epoch + 1).max().is_some_and(|now| epoch + 3 < now)
+    }
+}

@@ -1,0 +1,182 @@
+//! Members who were away while their group went on: removed and added again, removed with Welcomes
+//! still owed, or shown late what they did themselves.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use dovetail::base::{GroupId, Platform, Topic};
+use dovetail::client::Setting;
+use dovetail::policy::ADMINS_ONLY;
+use dovetail::store::rows::{GroupState, MessageRow, MessageStatus};
+
+use crate::common::dump::{self, Dump};
+use crate::common::{User, World};
+
+fn sync_all(users: &[&User]) {
+    for _ in 0..3 {
+        users.iter().for_each(|user| drop(user.sync()));
+    }
+}
+
+fn together(group: GroupId, users: &[&User]) {
+    let first = users[0].row(group);
+    for user in users {
+        let row = user.row(group);
+        assert_eq!((row.epoch, &row.authenticator), (first.epoch, &first.authenticator));
+        assert_eq!(row.members, first.members);
+        assert!(Dump::of(&user.store).intents().is_empty());
+        dump::check(&user.store);
+    }
+}
+
+#[test]
+fn gmod_018_whoever_was_removed_and_added_again_while_away_is_back_at_the_next_sync() {
+    let world = World::new(1);
+    let (alice, bo) = (world.user("alice"), world.user("bo"));
+    let group = alice.group(&[&bo]);
+    alice.remove(group, &[bo.inbox()]).unwrap();
+    alice.text(group, "unseen");
+    alice.add(group, &[bo.inbox()]).unwrap();
+    alice.text(group, "seen");
+    alice.sync();
+    bo.sync();
+    assert_eq!(bo.row(group).state, GroupState::Active);
+    assert_eq!(bo.texts(group), ["seen"]);
+    bo.text(group, "back");
+    sync_all(&[&bo, &alice]);
+    together(group, &[&alice, &bo]);
+    assert_eq!(alice.texts(group), ["unseen", "seen", "back"]);
+}
+
+#[test]
+fn gmod_018_a_welcome_that_overtakes_the_removal_before_it_waits() {
+    let world = World::new(2);
+    let (alice, bo) = (world.user("alice"), world.user("bo"));
+    let group = alice.group(&[&bo]);
+    bo.client.go_live();
+    world.settle(1_000);
+    bo.delivery.freeze(Topic::Group(group));
+    alice.remove(group, &[bo.inbox()]).unwrap();
+    alice.add(group, &[bo.inbox()]).unwrap();
+    world.settle(1_000);
+    bo.sync();
+    assert_eq!(bo.row(group).state, GroupState::Active, "nothing is known of it yet");
+    bo.delivery.thaw();
+    world.settle(5_000);
+    together(group, &[&alice, &bo]);
+}
+
+#[test]
+fn gmod_018_welcomes_leave_although_the_adder_was_removed_meanwhile() {
+    let world = World::new(3);
+    let (alice, bo, cy) = (world.user("alice"), world.user("bo"), world.user("cy"));
+    let group = alice.group(&[&bo]);
+    // What bo did is stored, and bo does not see it.
+    bo.delivery.freeze(Topic::Group(group));
+    let (client, added) = (bo.client.clone(), cy.inbox());
+    world.platform.spawn(Box::pin(async move { drop(client.add_members(group, &[added]).await) }));
+    world.settle(1_000);
+    alice.sync();
+    assert_eq!(alice.members(group).len(), 3);
+    alice.remove(group, &[bo.inbox()]).unwrap();
+    bo.delivery.thaw();
+    sync_all(&[&bo, &cy, &alice]);
+    assert_eq!(bo.row(group).state, GroupState::Inactive);
+    assert!(Dump::of(&bo.store).intents().is_empty());
+    together(group, &[&alice, &cy]);
+}
+
+#[test]
+fn gmod_016_a_topic_that_shows_an_own_commit_late_is_read_again() {
+    let world = World::new(4);
+    let (alice, bo) = (world.user("alice"), world.user("bo"));
+    let group = alice.group(&[&bo]);
+    let hidden = Cell::new(3);
+    *bo.gate.twist.borrow_mut() = Some(Rc::new(move |_, mut answer| {
+        if !answer.is_empty() && hidden.get() > 0 {
+            hidden.set(hidden.get() - 1);
+            answer.clear();
+        }
+        Ok(answer)
+    }));
+    bo.set(group, Setting::Name("late".into())).expect("done");
+    assert_eq!(bo.row(group).settings.name, "late");
+    alice.sync();
+    together(group, &[&alice, &bo]);
+}
+
+#[test]
+fn gmod_016_a_change_that_another_tab_gave_up_is_not_told_as_done() {
+    let world = World::new(5);
+    let (alice, bo) = (world.user("alice"), world.user("bo"));
+    let group = alice.group_with(&[&bo], ADMINS_ONLY);
+    let tab = bo.tab();
+    tab.sync();
+    // The other tab runs the outbox while this one waits for the service.
+    bo.gate.jitter.set(1);
+    bo.delivery.set(|faults| faults.delay_ms = 30);
+    let client = bo.client.clone();
+    let slot = Rc::new(RefCell::new(None));
+    let answer = slot.clone();
+    world.platform.spawn(Box::pin(async move {
+        let setting = vec![Setting::Name("not allowed".into())];
+        *answer.borrow_mut() = Some(client.change_settings(group, setting).await);
+    }));
+    while slot.borrow().is_none() {
+        world.settle(1);
+        tab.sync();
+    }
+    let code = slot.borrow_mut().take().expect("answered").expect_err("refused").code;
+    assert!(matches!(code, "commit.contended" | "group.permission_denied"), "{code}");
+    assert_eq!(alice.row(group).settings.name, "");
+    assert!(Dump::of(&bo.store).intents().is_empty());
+}
+
+/// The sender gives up what was not read back before its removal, so nobody may show it.
+#[test]
+fn gmod_002_a_message_of_an_earlier_stay_is_shown_to_nobody() {
+    let world = World::new(6);
+    let (alice, bo) = (world.user("alice"), world.user("bo"));
+    let group = alice.group(&[&bo]);
+    // On its way to the service while bo is removed and added again.
+    bo.delivery.set(|faults| faults.delay_ms = 1_000);
+    bo.text(group, "too late");
+    world.settle(500);
+    alice.remove(group, &[bo.inbox()]).unwrap();
+    alice.add(group, &[bo.inbox()]).unwrap();
+    world.settle(10_000);
+    bo.delivery.set(|faults| faults.delay_ms = 0);
+    sync_all(&[&bo, &alice]);
+    together(group, &[&alice, &bo]);
+    let rows = bo.history(group, Default::default());
+    let failed = |row: &MessageRow| row.status == MessageStatus::Failed("group.not_a_member".into());
+    assert!(rows.iter().any(failed), "given up");
+    assert!(alice.texts(group).is_empty());
+    bo.text(group, "back");
+    sync_all(&[&bo, &alice]);
+    assert_eq!(alice.texts(group), ["back"]);
+}
+
+/// The same bytes were stored, their answer lost, and a later try refused while the topic did not
+/// show them: dropping the pending commit then would fork its sender.
+#[test]
+fn gmod_016_a_refused_commit_is_dropped_only_when_the_topic_was_read_to_its_end() {
+    let world = World::new(7);
+    let (alice, bo) = (world.user("alice"), world.user("bo"));
+    let group = alice.group(&[&bo]);
+    bo.delivery.set(|faults| faults.lose_answers = 1);
+    let hide = Rc::new(Cell::new(true));
+    let hidden = hide.clone();
+    *bo.gate.twist.borrow_mut() = Some(Rc::new(move |_, mut answer| {
+        answer.retain(|one| !hidden.get() || one.topic != Topic::Group(group));
+        Ok(answer)
+    }));
+    assert!(bo.name(group, "stored").is_err());
+    bo.delivery.set(|faults| faults.refuse = 1);
+    assert!(bo.try_sync().is_err());
+    hide.set(false);
+    sync_all(&[&bo, &alice]);
+    together(group, &[&alice, &bo]);
+    assert_eq!(alice.row(group).settings.name, "stored");
+    assert!(!bo.row(group).rolled_back);
+}
