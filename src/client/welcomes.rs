@@ -334,11 +334,12 @@ fn active(ctx: &GroupCtx, anchor: SequenceId, read: bool) -> Result<Outcomes, Mi
     if anchor <= ctx.position.processed {
         return Ok(Outcomes::Repeated);
     }
-    match &ctx.row.hold {
-        _ if !read => Err(Missing::End(ctx.row.id)),
-        Some(hold) => Ok(Outcomes::Held("welcome.group".into(), format!("the group waits: {}", hold.detail))),
-        None => Ok(Outcomes::Repeated),
+    if !read {
+        return Err(Missing::End(ctx.row.id));
     }
+    // The service shows the topic late, or the group waits.
+    let why = "it adds this installation again, and the removal before it was not met yet";
+    Ok(Outcomes::Held("welcome.early".into(), why.into()))
 }
 
 fn drop_kept(kept: Option<&EnvelopeRow>, step: &mut Step<'_>) {

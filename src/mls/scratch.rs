@@ -125,7 +125,7 @@ impl Scratch {
             stored: BTreeMap::new(),
             stored_globals: Rc::default(),
             loads: Vec::new(),
-            crypto: SuiteCrypto::default(),
+            crypto: SuiteCrypto,
             #[cfg(test)]
             encodings: 0,
         }

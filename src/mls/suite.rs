@@ -1,18 +1,19 @@
 //! The cryptography of the one suite the protocol uses (0x0003), and of no other.
 //!
-//! OpenMLS's RustCrypto provider carries every suite's curves, and so would the download: HPKE
-//! picks its key exchange at run time, so nothing of the rest can be left out. Here HPKE is
-//! hpke-rs with X25519 alone; all else is handed on to RustCrypto. Another suite is an error.
-//!
-//! Every algorithm is checked here and handed on as a constant: a function that is only ever asked
-//! for one of its algorithms is linked without the others.
+//! OpenMLS's RustCrypto provider picks every algorithm at run time, so it brings every suite's
+//! curves and ciphers into the download. Here each algorithm of the suite is called in the crate it
+//! comes from, the very crates RustCrypto calls: hpke-rs over x25519-dalek, ed25519-dalek, hkdf and
+//! sha2, chacha20poly1305. Any other algorithm is an error.
 
+use chacha20poly1305::ChaCha20Poly1305;
+use chacha20poly1305::aead::{Aead, KeyInit, Payload};
+use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
+use hkdf::Hkdf;
 use hpke_rs::{Hpke, HpkeError, Mode};
 use hpke_rs_crypto::HpkeCrypto;
 use hpke_rs_crypto::error::Error as HpkeCryptoError;
 use hpke_rs_crypto::types::{AeadAlgorithm, KdfAlgorithm, KemAlgorithm};
 use hpke_rs_rust_crypto::HpkeRustCrypto;
-use openmls_rust_crypto::RustCrypto;
 use openmls_traits::crypto::OpenMlsCrypto;
 use openmls_traits::random::OpenMlsRand;
 use openmls_traits::types::{
@@ -20,6 +21,7 @@ use openmls_traits::types::{
     HpkeKdfType, HpkeKemType, HpkeKeyPair, SignatureScheme,
 };
 use rand_core::Rng as _;
+use sha2::{Digest, Sha256};
 use tls_codec::SecretVLBytes;
 use x25519_dalek::{PublicKey, StaticSecret};
 use zeroize::Zeroize as _;
@@ -72,6 +74,27 @@ fn only_ed25519(alg: SignatureScheme) -> Result<(), CryptoError> {
     }
 }
 
+/// HMAC-SHA256 under `salt`, which is what HKDF extracts with (RFC 5869 section 2.2).
+fn extract(salt: &[u8], ikm: &[u8]) -> Vec<u8> {
+    Hkdf::<Sha256>::extract(Some(salt), ikm).0.to_vec()
+}
+
+fn expand(prk: &[u8], info: &[u8], length: usize) -> Option<Vec<u8>> {
+    let mut okm = vec![0; length];
+    Hkdf::<Sha256>::from_prk(prk).ok()?.expand(info, &mut okm).ok()?;
+    Some(okm)
+}
+
+fn seal(key: &[u8], nonce: &[u8], aad: &[u8], msg: &[u8]) -> Option<Vec<u8>> {
+    let nonce: &[u8; 12] = nonce.try_into().ok()?;
+    ChaCha20Poly1305::new_from_slice(key).ok()?.encrypt(nonce.into(), Payload { msg, aad }).ok()
+}
+
+fn unseal(key: &[u8], nonce: &[u8], aad: &[u8], msg: &[u8]) -> Option<Vec<u8>> {
+    let nonce: &[u8; 12] = nonce.try_into().ok()?;
+    ChaCha20Poly1305::new_from_slice(key).ok()?.decrypt(nonce.into(), Payload { msg, aad }).ok()
+}
+
 fn secret(sk: &[u8]) -> Result<StaticSecret, HpkeCryptoError> {
     let mut bytes: [u8; 32] = sk.try_into().map_err(|_| HpkeCryptoError::KemInvalidSecretKey)?;
     let secret = StaticSecret::from(bytes);
@@ -104,7 +127,7 @@ impl HpkeCrypto for SuiteHpke {
 
     fn kdf_extract(alg: KdfAlgorithm, salt: &[u8], ikm: &[u8]) -> Result<Vec<u8>, HpkeCryptoError> {
         only_sha256_kdf(alg)?;
-        HpkeRustCrypto::kdf_extract(KdfAlgorithm::HkdfSha256, salt, ikm)
+        Ok(extract(salt, ikm))
     }
 
     fn kdf_expand(
@@ -114,7 +137,7 @@ impl HpkeCrypto for SuiteHpke {
         output_size: usize,
     ) -> Result<Vec<u8>, HpkeCryptoError> {
         only_sha256_kdf(alg)?;
-        HpkeRustCrypto::kdf_expand(KdfAlgorithm::HkdfSha256, prk, info, output_size)
+        expand(prk, info, output_size).ok_or(HpkeCryptoError::HpkeInvalidOutputLength)
     }
 
     /// RFC 7748 section 6.1: an all-zero result is refused.
@@ -167,7 +190,7 @@ impl HpkeCrypto for SuiteHpke {
         msg: &[u8],
     ) -> Result<Vec<u8>, HpkeCryptoError> {
         only_chacha_hpke(alg)?;
-        HpkeRustCrypto::aead_seal(AeadAlgorithm::ChaCha20Poly1305, key, nonce, aad, msg)
+        seal(key, nonce, aad, msg).ok_or_else(|| HpkeCryptoError::CryptoLibraryError("sealing".into()))
     }
 
     fn aead_open(
@@ -178,7 +201,7 @@ impl HpkeCrypto for SuiteHpke {
         msg: &[u8],
     ) -> Result<Vec<u8>, HpkeCryptoError> {
         only_chacha_hpke(alg)?;
-        HpkeRustCrypto::aead_open(AeadAlgorithm::ChaCha20Poly1305, key, nonce, aad, msg)
+        unseal(key, nonce, aad, msg).ok_or(HpkeCryptoError::AeadOpenError)
     }
 }
 
@@ -198,17 +221,26 @@ fn configured(config: &HpkeConfig) -> Result<Hpke<SuiteHpke>, CryptoError> {
 
 /// What OpenMLS computes with.
 #[derive(Debug, Default)]
-pub struct SuiteCrypto(RustCrypto);
+pub struct SuiteCrypto;
+
+/// The platform has no random numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the platform gives no random numbers")]
+pub struct NoRandomness;
 
 impl OpenMlsRand for SuiteCrypto {
-    type Error = <RustCrypto as OpenMlsRand>::Error;
+    type Error = NoRandomness;
 
     fn random_array<const N: usize>(&self) -> Result<[u8; N], Self::Error> {
-        self.0.random_array()
+        let mut out = [0; N];
+        getrandom::fill(&mut out).map_err(|_| NoRandomness)?;
+        Ok(out)
     }
 
     fn random_vec(&self, len: usize) -> Result<Vec<u8>, Self::Error> {
-        self.0.random_vec(len)
+        let mut out = vec![0; len];
+        getrandom::fill(&mut out).map_err(|_| NoRandomness)?;
+        Ok(out)
     }
 }
 
@@ -226,12 +258,12 @@ impl OpenMlsCrypto for SuiteCrypto {
 
     fn hkdf_extract(&self, hash: HashType, salt: &[u8], ikm: &[u8]) -> Result<SecretVLBytes, CryptoError> {
         only_sha256(hash)?;
-        self.0.hkdf_extract(HashType::Sha2_256, salt, ikm)
+        Ok(extract(salt, ikm).into())
     }
 
     fn hmac(&self, hash: HashType, key: &[u8], message: &[u8]) -> Result<SecretVLBytes, CryptoError> {
         only_sha256(hash)?;
-        self.0.hmac(HashType::Sha2_256, key, message)
+        Ok(extract(key, message).into())
     }
 
     fn hkdf_expand(
@@ -242,12 +274,12 @@ impl OpenMlsCrypto for SuiteCrypto {
         len: usize,
     ) -> Result<SecretVLBytes, CryptoError> {
         only_sha256(hash)?;
-        self.0.hkdf_expand(HashType::Sha2_256, prk, info, len)
+        expand(prk, info, len).map(Into::into).ok_or(CryptoError::HkdfOutputLengthInvalid)
     }
 
     fn hash(&self, hash: HashType, data: &[u8]) -> Result<Vec<u8>, CryptoError> {
         only_sha256(hash)?;
-        self.0.hash(HashType::Sha2_256, data)
+        Ok(Sha256::digest(data).to_vec())
     }
 
     fn aead_encrypt(
@@ -259,7 +291,7 @@ impl OpenMlsCrypto for SuiteCrypto {
         aad: &[u8],
     ) -> Result<Vec<u8>, CryptoError> {
         only_chacha(alg)?;
-        self.0.aead_encrypt(AeadType::ChaCha20Poly1305, key, data, nonce, aad)
+        seal(key, nonce, aad, data).ok_or(CryptoError::CryptoLibraryError)
     }
 
     fn aead_decrypt(
@@ -271,12 +303,14 @@ impl OpenMlsCrypto for SuiteCrypto {
         aad: &[u8],
     ) -> Result<Vec<u8>, CryptoError> {
         only_chacha(alg)?;
-        self.0.aead_decrypt(AeadType::ChaCha20Poly1305, key, ct_tag, nonce, aad)
+        unseal(key, nonce, aad, ct_tag).ok_or(CryptoError::AeadDecryptionError)
     }
 
     fn signature_key_gen(&self, alg: SignatureScheme) -> Result<(Vec<u8>, Vec<u8>), CryptoError> {
         only_ed25519(alg)?;
-        self.0.signature_key_gen(SignatureScheme::ED25519)
+        let seed = self.random_array().map_err(|_| CryptoError::InsufficientRandomness)?;
+        let key = SigningKey::from_bytes(&seed);
+        Ok((seed.to_vec(), key.verifying_key().to_bytes().to_vec()))
     }
 
     fn verify_signature(
@@ -287,12 +321,15 @@ impl OpenMlsCrypto for SuiteCrypto {
         signature: &[u8],
     ) -> Result<(), CryptoError> {
         only_ed25519(alg)?;
-        self.0.verify_signature(SignatureScheme::ED25519, data, pk, signature)
+        let key = VerifyingKey::try_from(pk).map_err(|_| CryptoError::CryptoLibraryError)?;
+        let signature = Signature::from_slice(signature).map_err(|_| CryptoError::CryptoLibraryError)?;
+        key.verify_strict(data, &signature).map_err(|_| CryptoError::InvalidSignature)
     }
 
     fn sign(&self, alg: SignatureScheme, data: &[u8], key: &[u8]) -> Result<Vec<u8>, CryptoError> {
         only_ed25519(alg)?;
-        self.0.sign(SignatureScheme::ED25519, data, key)
+        let key = SigningKey::try_from(key).map_err(|_| CryptoError::CryptoLibraryError)?;
+        Ok(key.sign(data).to_bytes().to_vec())
     }
 
     fn hpke_seal(
@@ -369,13 +406,14 @@ fn refused(error: HpkeError) -> CryptoError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use openmls_rust_crypto::RustCrypto;
 
     const CONFIG: HpkeConfig =
         HpkeConfig(HpkeKemType::DhKem25519, HpkeKdfType::HkdfSha256, HpkeAeadType::ChaCha20Poly1305);
 
     #[test]
     fn computes_what_rust_crypto_computes() {
-        let (ours, theirs) = (SuiteCrypto::default(), RustCrypto::default());
+        let (ours, theirs) = (SuiteCrypto, RustCrypto::default());
         let pair = ours.derive_hpke_keypair(CONFIG, &[7; 32]).unwrap();
         let same = theirs.derive_hpke_keypair(CONFIG, &[7; 32]).unwrap();
         assert_eq!((&pair.public, pair.private.as_ref()), (&same.public, same.private.as_ref()));
@@ -395,8 +433,45 @@ mod tests {
     }
 
     #[test]
+    fn derives_seals_and_signs_what_rust_crypto_does() {
+        let (ours, theirs) = (SuiteCrypto, RustCrypto::default());
+        let (hash, aead) = (HashType::Sha2_256, AeadType::ChaCha20Poly1305);
+        for key in [b"".as_slice(), b"key", &[7; 64], &[9; 100]] {
+            assert_eq!(ours.hmac(hash, key, b"m").unwrap(), theirs.hmac(hash, key, b"m").unwrap());
+            let prk = ours.hkdf_extract(hash, key, b"ikm").unwrap();
+            assert_eq!(prk, theirs.hkdf_extract(hash, key, b"ikm").unwrap());
+            let (a, b) = (
+                ours.hkdf_expand(hash, prk.as_slice(), key, 77),
+                theirs.hkdf_expand(hash, prk.as_slice(), key, 77),
+            );
+            assert_eq!(a.unwrap(), b.unwrap());
+        }
+        assert!(ours.hkdf_expand(hash, &[1; 32], b"", 255 * 32 + 1).is_err());
+        assert!(ours.hkdf_expand(hash, &[1; 31], b"", 32).is_err());
+        assert_eq!(ours.hash(hash, b"data"), theirs.hash(hash, b"data"));
+        let sealed = ours.aead_encrypt(aead, &[1; 32], b"text", &[2; 12], b"aad").unwrap();
+        assert_eq!(sealed, theirs.aead_encrypt(aead, &[1; 32], b"text", &[2; 12], b"aad").unwrap());
+        assert_eq!(ours.aead_decrypt(aead, &[1; 32], &sealed, &[2; 12], b"aad").unwrap(), b"text");
+        let other = ours.aead_decrypt(aead, &[1; 32], &sealed, &[2; 12], b"other");
+        assert_eq!(other, Err(CryptoError::AeadDecryptionError));
+        assert!(ours.aead_encrypt(aead, &[1; 31], b"", &[2; 12], b"").is_err());
+        assert!(ours.aead_encrypt(aead, &[1; 32], b"", &[2; 11], b"").is_err());
+        let (private, public) = ours.signature_key_gen(SignatureScheme::ED25519).unwrap();
+        let signature = ours.sign(SignatureScheme::ED25519, b"data", &private).unwrap();
+        assert_eq!(signature, theirs.sign(SignatureScheme::ED25519, b"data", &private).unwrap());
+        let verify = |data: &[u8], signature: &[u8]| {
+            let ours = ours.verify_signature(SignatureScheme::ED25519, data, &public, signature);
+            assert_eq!(ours, theirs.verify_signature(SignatureScheme::ED25519, data, &public, signature));
+            ours.is_ok()
+        };
+        assert!(verify(b"data", &signature));
+        assert!(!verify(b"other", &signature) && !verify(b"data", &signature[..63]));
+        assert_ne!(ours.random_array::<16>().unwrap().to_vec(), ours.random_vec(16).unwrap());
+    }
+
+    #[test]
     fn refuses_other_suites_and_low_order_keys() {
-        let ours = SuiteCrypto::default();
+        let ours = SuiteCrypto;
         let other =
             HpkeConfig(HpkeKemType::DhKemP256, HpkeKdfType::HkdfSha256, HpkeAeadType::ChaCha20Poly1305);
         assert!(ours.derive_hpke_keypair(other, &[7; 32]).is_err());
