@@ -12,6 +12,9 @@ use crate::mls::facts::LeafFacts;
 use crate::store::rows::{ContentTypeView, MessageKind, MessageRow, MessageStatus};
 use crate::wire::{ContentType, EncodedContent, PlaintextEnvelope, PlaintextV1, message_id};
 
+/// Why a message of somebody who was removed is refused.
+pub const GONE: &str = "the sender's installation is no longer in the group";
+
 /// Stores the message at its place, or says why not.
 pub fn receive(
     ctx: &mut GroupCtx,
@@ -30,7 +33,7 @@ pub fn receive(
         .iter()
         .any(|member| member.inbox == inbox && member.installations.contains(&sender.installation));
     if !still_here {
-        return reject("PROC-011", "the sender's installation is no longer in the group");
+        return reject("PROC-011", GONE);
     }
     let (content, key) = match PlaintextEnvelope::decode(plaintext) {
         Ok(PlaintextEnvelope::V1(PlaintextV1 { content, idempotency_key })) => (content, idempotency_key),

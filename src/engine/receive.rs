@@ -171,6 +171,9 @@ fn open(
     let savepoint = state.scratch.savepoint();
     let at = (envelope.sequence_id, envelope.server_ns);
     let outcome = match mls::open(&state.scratch, &mut state.group, data) {
+        // One stay in the group ends with its removal: what was sent in it and comes after that is
+        // given up by its sender, whether or not the sender was added again.
+        Ok(Opened::Application { gone: true, .. }) => reject("PROC-011", application::GONE),
         Ok(Opened::Application { sender, plaintext, .. }) => {
             application::receive(ctx, thread, known, (&sender, &plaintext), at, unit)
         }

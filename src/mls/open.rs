@@ -46,6 +46,8 @@ pub enum Opened {
         sender: LeafFacts,
         /// The epoch it was made in, at most [`super::profile::MAX_PAST_EPOCHS`] behind ours.
         epoch: u64,
+        /// A later commit removed that leaf, whether or not the sender was added again.
+        gone: bool,
         /// Its content.
         plaintext: Vec<u8>,
     },
@@ -130,8 +132,8 @@ pub fn open(scratch: &Scratch, group: &mut Group, bytes: &[u8]) -> Result<Opened
     let committer = describe::sender(&group.mls, &sender);
     match processed.into_content() {
         ProcessedMessageContent::ApplicationMessage(message) => {
-            let sender = author(scratch, group, &sender, epoch)?;
-            Ok(Opened::Application { sender, epoch, plaintext: message.into_bytes() })
+            let (sender, gone) = author(scratch, group, &sender, epoch)?;
+            Ok(Opened::Application { sender, epoch, gone, plaintext: message.into_bytes() })
         }
         ProcessedMessageContent::ProposalMessage(queued) => {
             Ok(Opened::Proposal(describe::proposal(&group.mls, &queued), PendingProposal(*queued)))
@@ -162,10 +164,19 @@ pub fn keep_proposal(
     group.mls.store_pending_proposal(scratch, proposal.0)
 }
 
-/// The leaf that sent an application message, as it was in the message's epoch.
-fn author(scratch: &Scratch, group: &Group, sender: &Sender, epoch: u64) -> Result<LeafFacts, OpenError> {
+/// The leaf that sent an application message, as it was in the message's epoch, and whether it was
+/// removed since.
+fn author(
+    scratch: &Scratch,
+    group: &Group,
+    sender: &Sender,
+    epoch: u64,
+) -> Result<(LeafFacts, bool), OpenError> {
     let Sender::Member(index) = sender else { return Err(OpenError::Outsider) };
-    let gone = past::leaf(scratch, group.id, epoch, index.u32())?;
-    let leaf = gone.or_else(|| describe::leaf_at(&group.mls, index.u32()));
-    leaf.ok_or_else(|| OpenError::Bug(format!("no record of leaf {index} in epoch {epoch}")))
+    if let Some(leaf) = past::leaf(scratch, group.id, epoch, index.u32())? {
+        return Ok((leaf, true));
+    }
+    let leaf = describe::leaf_at(&group.mls, index.u32());
+    let leaf = leaf.ok_or_else(|| OpenError::Bug(format!("no record of leaf {index} in epoch {epoch}")))?;
+    Ok((leaf, false))
 }
