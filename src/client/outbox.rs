@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use futures::lock::Mutex;
 
-use crate::base::{GroupId, MessageId};
+use crate::base::{GroupId, MessageId, Topic};
 use crate::client::Inner;
 use crate::client::driver::Step;
 use crate::delivery::DeliveryError;
@@ -64,7 +64,7 @@ impl Inner {
         let _only_run = lock.lock().await;
         // Another tab may have left work behind.
         self.recheck(group).await?;
-        let mut looked = false;
+        let (mut looked, mut ended) = (false, false);
         for _ in 0..ROUNDS {
             self.open()?;
             match self.next_work(group).await? {
@@ -82,6 +82,8 @@ impl Inner {
                 Work::Build(number) => self.build(group, number).await?,
                 Work::Encrypt(sends) => self.encrypt(group, sends).await?,
                 Work::Welcomes(number) => self.publish_welcomes(group, number).await?,
+                // Once a run: a commit that is given up again may pass later.
+                Work::EndProposals if std::mem::replace(&mut ended, true) => return Ok(()),
                 Work::EndProposals => self.end_proposals(group).await?,
                 Work::GiveUp(sends, code) => self.give_up(group, sends, code).await?,
             }
@@ -149,6 +151,7 @@ impl Inner {
         reason: &str,
     ) -> Result<(), Error> {
         self.sync_group(group).await?;
+        self.need_end(group).await?;
         let refused = self
             .step(async |step| {
                 let Some(mut ctx) = step.take_group(group).await? else { return Ok(false) };
@@ -180,10 +183,24 @@ impl Inner {
         Ok(())
     }
 
+    /// Fails unless the topic was read to its end: that it does not hold what was handed out is final,
+    /// so a short answer alone does not say it.
+    async fn need_end(&self, group: GroupId) -> Result<(), Error> {
+        let newest = self.delivery.newest(vec![Topic::Group(group)]).await?.pop().flatten();
+        let Some(from) = self.position_of(group).await? else { return Ok(()) };
+        if newest.is_none_or(|newest| newest.sequence_id <= from) {
+            return Ok(());
+        }
+        Err(Error::new(
+            "delivery.unavailable",
+            "the delivery service did not answer in full; it is tried again when you sync",
+        ))
+    }
+
     async fn end_proposals(&self, group: GroupId) -> Result<(), Error> {
         self.step(async |step| {
             let Some(mut ctx) = step.take_group(group).await? else { return Ok(()) };
-            if ctx.keeps_proposals() && !ctx.commit_wanted() {
+            if (ctx.keeps_proposals() || ctx.row.rolled_back) && !ctx.commit_wanted() {
                 ctx.add_intent(Operation::SelfUpdate, &mut step.unit);
             }
             step.keep_group(ctx);
