@@ -26,6 +26,8 @@ pub struct Processed {
     pub rejected: usize,
     /// The group's outbox has something to do.
     pub owes: bool,
+    /// This installation was removed.
+    pub ended: bool,
 }
 
 /// Why a step over a batch ended before its end.
@@ -54,7 +56,7 @@ impl Inner {
         let mut total = Processed::default();
         loop {
             let step = self.try_step(async |step| self.process_step(step, group, envelopes, &progress).await);
-            let (stop, rejected, owing) = match step.await {
+            let (stop, rejected, owing, ended) = match step.await {
                 Ok(done) => done,
                 // An id in the batch is taken: look each one up before it is inserted.
                 Err(StepError::Taken) if !progress.careful => {
@@ -67,7 +69,7 @@ impl Inner {
                 Err(StepError::Other(error)) => return Err(error),
             };
             total.rejected += rejected;
-            total.owes = owing;
+            (total.owes, total.ended) = (owing, total.ended || ended);
             match stop {
                 Stop::End => return Ok(total),
                 Stop::Held(code, detail) => {
@@ -91,8 +93,13 @@ impl Inner {
         group: GroupId,
         envelopes: &[Incoming],
         progress: &Progress,
-    ) -> Result<(Stop, usize, bool), Error> {
-        let Some(mut ctx) = step.take_group(group).await? else { return Ok((Stop::End, 0, false)) };
+    ) -> Result<(Stop, usize, bool, bool), Error> {
+        let Some(mut ctx) = step.take_group(group).await? else { return Ok((Stop::End, 0, false, false)) };
+        // Behind the own removal nothing is read: the next Welcome says where to go on.
+        if ctx.row.state != GroupState::Active {
+            step.keep_group(ctx);
+            return Ok((Stop::End, 0, false, false));
+        }
         let mut thread = step.take_thread(ctx.row.thread()).await?;
         let own = self.own_messages(&ctx, envelopes).await?;
         let messages = progress.messages.iter().map(|(id, row)| (*id, row.clone())).chain(own).gather();
@@ -126,10 +133,10 @@ impl Inner {
             // What was decided from the thread holds only while it is as loaded.
             step.unit.changes.check(Table::Threads, thread.id.to_key(), thread.revision);
         }
-        let owing = owes(&ctx);
+        let (owing, ended) = (owes(&ctx), before.state == GroupState::Active && !ctx.is_active());
         step.keep_group(ctx);
         step.keep_thread(thread);
-        Ok((stop, rejected, owing))
+        Ok((stop, rejected, owing, ended))
     }
 
     /// Rows of own messages whose echo is in the batch.

@@ -113,15 +113,16 @@ impl Inner {
             match topic {
                 Topic::Group(group) => {
                     let _ = self.run_outbox(group).await;
-                    if self.sync_group(group).await.is_ok_and(|done| done.owes) {
+                    let done = self.sync_group(group).await.unwrap_or_default();
+                    if done.owes {
                         self.kick(group);
+                    }
+                    // A Welcome that adds us again may have come before the removal.
+                    if done.ended {
+                        let _ = self.sync_welcomes().await;
                     }
                     if let Ok(Some(row)) = self.group_row(group).await {
                         self.listen_to_members(&row);
-                        // A Welcome that adds us again may have come before the removal.
-                        if row.state == GroupState::Inactive {
-                            let _ = self.sync_welcomes().await;
-                        }
                     }
                 }
                 Topic::Welcome(_) => {
@@ -285,7 +286,7 @@ impl Inner {
             let full = answer.len() >= PAGE as usize;
             let done = self.process(group, &answer).await?;
             total.rejected += done.rejected;
-            (total.held, total.owes) = (done.held, done.owes);
+            (total.held, total.owes, total.ended) = (done.held, done.owes, total.ended || done.ended);
             if !full || total.held.is_some() {
                 return Ok(total);
             }
@@ -293,7 +294,7 @@ impl Inner {
     }
 
     /// The position of an active group.
-    async fn position_of(&self, group: GroupId) -> Result<Option<SequenceId>, Error> {
+    pub(super) async fn position_of(&self, group: GroupId) -> Result<Option<SequenceId>, Error> {
         self.step(async |step| {
             let Some(ctx) = step.take_group(group).await? else { return Ok(None) };
             let at = ctx.is_active().then(|| position(&ctx));

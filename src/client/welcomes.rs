@@ -7,9 +7,9 @@ use crate::base::{GroupId, Nanos, SequenceId, Topic};
 use crate::client::Inner;
 use crate::client::driver::Step;
 use crate::delivery::Incoming;
-use crate::engine::join;
 use crate::engine::receive::{Outcomes, record_rejection};
 use crate::engine::state::GroupCtx;
+use crate::engine::{join, settle};
 use crate::error::Error;
 use crate::members::{Reference, States};
 use crate::store::Table;
@@ -23,7 +23,7 @@ const EARLY: &str = "welcome.early";
 /// What has to be read before a Welcome can be judged.
 enum Needed {
     Identity(BTreeSet<Reference>),
-    /// The topic of a group we are still in: a Welcome behind its position adds us again.
+    /// The end of an earlier stay in a group: its topic up to the removal, and what it leaves undone.
     Group(GroupId),
 }
 
@@ -90,7 +90,10 @@ impl Inner {
                 }
                 Err(Needed::Group(group)) => {
                     read = true;
-                    self.sync_group(group).await.map(|_| ())
+                    let ended = self.sync_group(group).await;
+                    // Messages of that stay can never leave. Trouble shows with the next sync.
+                    let _ = self.run_outbox(group).await;
+                    ended.map(|_| ())
                 }
             };
             if let Err(error) = fetched {
@@ -113,12 +116,10 @@ impl Inner {
             Err(outcome) => outcome,
             Ok(opened) => {
                 let group = opened.group();
-                match self.join(step, opened, identity, envelope).await? {
-                    Outcomes::Held(code, _) if code == EARLY && !read => {
-                        return Ok(Err(Needed::Group(group)));
-                    }
-                    outcome => outcome,
+                if !read && self.goes_on(step, group).await? {
+                    return Ok(Err(Needed::Group(group)));
                 }
+                self.join(step, opened, identity, envelope).await?
             }
         };
         let joined = match outcome {
@@ -144,6 +145,14 @@ impl Inner {
         Ok(Ok(joined.and(step.joined_group())))
     }
 
+    /// True when an earlier stay in a group has not come to its end here.
+    async fn goes_on(&self, step: &mut Step<'_>, group: GroupId) -> Result<bool, Error> {
+        let Some(ctx) = step.take_group(group).await? else { return Ok(false) };
+        let goes_on = ctx.row.state == GroupState::Active || !ctx.intents.is_empty();
+        step.keep_group(ctx);
+        Ok(goes_on)
+    }
+
     async fn join(
         &self,
         step: &mut Step<'_>,
@@ -152,16 +161,11 @@ impl Inner {
         envelope: &Incoming,
     ) -> Result<Outcomes, Error> {
         let existing = step.take_group(opened.group()).await?;
-        if existing.as_ref().is_some_and(|ctx| ctx.row.state == GroupState::Active) {
-            // A commit ahead of us cannot have added who is still here: it removes us first.
-            let added = SequenceId(opened.facts.anchor);
-            let ahead = |ctx: &GroupCtx| added > ctx.position.processed && added < envelope.sequence_id;
-            let again = existing.as_ref().is_some_and(ahead);
+        let added = SequenceId(opened.facts.anchor);
+        let outcome = existing.as_ref().and_then(|ctx| of_known(ctx, added, envelope.sequence_id));
+        if let Some(outcome) = outcome {
             existing.into_iter().for_each(|ctx| step.keep_group(ctx));
-            return Ok(match again {
-                true => Outcomes::Held(EARLY.into(), "the removal before it was not read yet".into()),
-                false => Outcomes::Repeated,
-            });
+            return Ok(outcome);
         }
         let mut thread = step.take_thread(opened.thread()).await?;
         let entity = crate::consent::Entity::Conversation(opened.group());
@@ -171,9 +175,8 @@ impl Inner {
         let row = existing.as_ref().map(|ctx| (&ctx.row, ctx.revision));
         match join::settle(&self.me, opened, row, &mut thread, identity, envelope, &mut step.unit) {
             Ok(mut ctx) => {
-                // What an earlier stay left unfinished goes on.
                 if let Some(before) = existing {
-                    (ctx.intents, ctx.attempts) = (before.intents, before.attempts);
+                    settle::resume(&mut ctx, before, &mut step.unit);
                 }
                 step.keep_group(ctx);
                 step.keep_thread(thread);
@@ -204,6 +207,20 @@ impl Inner {
             self.advance_welcomes(step, envelope).await
         })
         .await
+    }
+}
+
+/// What becomes of a Welcome to a known group without joining it. One whose commit was read already
+/// is a repetition: joining by it would use its ratchet generations again. A commit ahead of us cannot
+/// have added who is still here: it removes us first.
+fn of_known(ctx: &GroupCtx, added: SequenceId, welcome: SequenceId) -> Option<Outcomes> {
+    if added <= ctx.position.processed {
+        return Some(Outcomes::Repeated);
+    }
+    match ctx.row.state == GroupState::Active {
+        true if added >= welcome => Some(Outcomes::Repeated),
+        true => Some(Outcomes::Held(EARLY.into(), "the removal before it was not read yet".into())),
+        false => None,
     }
 }
 
