@@ -87,12 +87,14 @@ pub struct Page {
     pub device: usize,
     /// Foreign messages told, by every life of the page.
     pub told: Rc<RefCell<Vec<MessageId>>>,
+    /// Reads in the background, also when it is opened again.
+    pub live: bool,
     events: Option<EventSubscription>,
 }
 
 impl Page {
     pub fn new(user: User, at: usize, device: &Device) -> Self {
-        let mut page = Self { user, device: at, told: Rc::default(), events: None };
+        let mut page = Self { user, device: at, told: Rc::default(), live: false, events: None };
         page.listen(device);
         page
     }
@@ -117,6 +119,14 @@ impl Page {
         device.observe();
         self.user.reopen();
         self.listen(device);
+        if self.live {
+            self.go_live();
+        }
+    }
+
+    pub fn go_live(&mut self) {
+        self.live = true;
+        self.user.risk(|client| async move { client.go_live() });
     }
 
     /// Registers the installation, if that was cut off before.

@@ -26,7 +26,8 @@ impl Sim {
             4 | 5 => self.plan_death(page),
             6 => {
                 trace::note(format!("{label} goes live"));
-                self.call(page, |client| async move { client.go_live() });
+                self.revive(page);
+                self.pages[page].go_live();
             }
             7 => self.freeze(page),
             8 if self.hostile => self.noise(),

@@ -14,6 +14,7 @@ use crate::world::Sim;
 /// A group from birth on.
 pub struct History {
     pub group: GroupId,
+    pub kind: GroupKind,
     pub creator: InboxId,
     /// Kind and epoch of everything in the topic that is an MLS message.
     pub frames: BTreeMap<SequenceId, (FrameKind, u64)>,
@@ -45,8 +46,8 @@ impl History {
     /// Fails when two devices say different things about one commit, or one misses some.
     pub fn of(sim: &Sim, dumps: &[Dump], group: GroupId) -> Self {
         let row = dumps.iter().find_map(|dump| dump.groups().remove(&group)).expect("a group");
-        let mut history =
-            Self { group, creator: row.creator, frames: BTreeMap::new(), changes: BTreeMap::new() };
+        let (frames, changes) = (BTreeMap::new(), BTreeMap::new());
+        let mut history = Self { group, kind: row.kind, creator: row.creator, frames, changes };
         for envelope in sim.world.delivery.stored(Topic::Group(group)) {
             if let Ok(ClientEnvelope::GroupMessage { data, .. }) = ClientEnvelope::decode(&envelope.payload)
                 && let Ok(frame) = mls::peek(&data)

@@ -1,11 +1,11 @@
 //! Promises kept: what a call's answer said is so.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dovetail::base::GroupId;
 use dovetail::client::Role;
 use dovetail::engine::leave::is_request;
-use dovetail::store::rows::{MessageKind, MessageRow, MessageStatus};
+use dovetail::store::rows::{GroupKind, MessageKind, MessageRow, MessageStatus};
 
 use crate::common::dump::Dump;
 use crate::common::text_of;
@@ -16,7 +16,9 @@ use crate::world::Sim;
 impl Sim {
     pub fn check_promises(&self, histories: &BTreeMap<GroupId, History>) {
         for promise in &self.promises {
-            let Some(history) = histories.get(&promise.group) else { continue };
+            // In a DM the change is made in whichever group of the two is listed.
+            let group = histories.get(&promise.group).filter(|history| history.kind == GroupKind::Group);
+            let Some(history) = group else { continue };
             match (&promise.want, &promise.answer) {
                 (Want::Text(text), Answer::Done(_)) => {
                     let taken = history.taken(text);
@@ -54,25 +56,24 @@ impl Sim {
 
     /// Every accepted message is shown once where it belongs, and nowhere else.
     pub fn check_messages(&self, dumps: &[Dump], histories: &BTreeMap<GroupId, History>) {
-        let shown: Vec<BTreeMap<(GroupId, String), MessageRow>> = dumps.iter().map(texts).collect();
-        let mut known = BTreeMap::new();
+        let shown: Vec<BTreeMap<String, MessageRow>> = dumps.iter().map(texts).collect();
+        let mut known = BTreeSet::new();
         for promise in &self.promises {
             let Want::Send(text) = &promise.want else { continue };
-            let key = (promise.group, text.clone());
-            known.insert(key.clone(), ());
-            let own = shown[promise.device].get(&key);
-            let anywhere = shown.iter().any(|texts| texts.contains_key(&key));
+            known.insert(text);
+            let own = shown[promise.device].get(text);
+            let anywhere = shown.iter().any(|texts| texts.contains_key(text));
             match (&promise.answer, own) {
                 (Answer::Done(_), None) => panic!("accepted and lost: {promise:?}"),
                 (Answer::Refused(_), _) => assert!(!anywhere, "refused and shown: {promise:?}"),
                 (_, None) => assert!(!anywhere, "shown and not stored at its author: {promise:?}"),
                 (_, Some(row)) => {
-                    self.check_message(row, promise, &shown, &histories[&promise.group]);
+                    self.check_message(row, promise, &shown, &histories[&row.group]);
                 }
             }
         }
         for texts in &shown {
-            assert!(texts.keys().all(|key| known.contains_key(key)), "a message nobody wrote");
+            assert!(texts.keys().all(|text| known.contains(text)), "a message nobody wrote");
         }
     }
 
@@ -80,14 +81,18 @@ impl Sim {
         &self,
         row: &MessageRow,
         promise: &Promise,
-        shown: &[BTreeMap<(GroupId, String), MessageRow>],
+        shown: &[BTreeMap<String, MessageRow>],
         history: &History,
     ) {
-        let key = (row.group, text_of(row));
-        assert_ne!(row.status, MessageStatus::Unpublished, "still to be sent: {promise:?}");
+        let text = text_of(row);
+        if row.status == MessageStatus::Unpublished {
+            let active = self.active(row.group);
+            assert!(active.iter().all(|at| self.devices[*at].revoked), "still to be sent: {promise:?}");
+            return;
+        }
         for (at, texts) in shown.iter().enumerate().filter(|(at, _)| *at != promise.device) {
             let label = &self.devices[at].label;
-            let there = texts.get(&key);
+            let there = texts.get(&text);
             if let MessageStatus::Failed(why) = &row.status {
                 assert!(there.is_none(), "failed ({why}) and shown at {label}: {promise:?}");
                 continue;
@@ -108,11 +113,11 @@ impl Sim {
 }
 
 /// The texts a device shows or keeps. Two rows of one text are two messages.
-fn texts(dump: &Dump) -> BTreeMap<(GroupId, String), MessageRow> {
+fn texts(dump: &Dump) -> BTreeMap<String, MessageRow> {
     let mut found = BTreeMap::new();
     for row in dump.messages().into_values() {
         if row.kind == MessageKind::Application && !is_request(&row.content_type) {
-            let old = found.insert((row.group, text_of(&row)), row);
+            let old = found.insert(text_of(&row), row);
             assert!(old.is_none(), "a message is stored twice");
         }
     }

@@ -7,28 +7,31 @@ mod common;
 
 mod acts;
 mod chance;
+mod counts;
 mod device;
 mod ends;
 mod faults;
 mod history;
 mod kept;
 mod promises;
+mod tell;
 mod trace;
 mod world;
 
 use world::Sim;
 
 const SEEDS: u64 = 200;
-const STEPS: usize = 45;
 
 fn run(seed: u64) {
     trace::start();
     let mut sim = Sim::new(seed);
-    for _ in 0..STEPS {
-        sim.step();
-    }
+    (0..sim.steps).for_each(|_| sim.step());
     sim.quieten();
+    if variable("DOVETAIL_SEED").is_some() {
+        sim.tell();
+    }
     sim.check_end();
+    sim.count();
 }
 
 fn variable(name: &str) -> Option<u64> {
@@ -54,6 +57,7 @@ fn quarter(number: u64) {
     let from = variable("DOVETAIL_FROM").unwrap_or(0);
     let seeds = from..from + variable("DOVETAIL_SEEDS").unwrap_or(SEEDS);
     let failed: Vec<u64> = seeds.filter(|seed| seed % 4 == number && !run_told(*seed)).collect();
+    println!("{}", counts::text());
     assert!(failed.is_empty(), "failing seeds: {failed:?}");
 }
 

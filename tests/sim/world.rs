@@ -29,6 +29,10 @@ pub struct Person {
 }
 
 pub struct Sim {
+    /// Everybody changes one group at once.
+    pub storm: bool,
+    /// Acts before it gets quiet.
+    pub steps: usize,
     pub chance: Chance,
     pub world: Rc<World>,
     pub people: Vec<Person>,
@@ -54,7 +58,11 @@ impl Sim {
         let mut chance = Chance(seed);
         let world = World::new(seed);
         let (replays, refusals, hostile) = (chance.one_in(6), chance.one_in(4), chance.one_in(5));
+        let steps = 25 + chance.below(40);
+        let storm = chance.one_in(2);
         let mut sim = Self {
+            storm,
+            steps,
             chance,
             world,
             people: Vec::new(),
@@ -92,8 +100,11 @@ impl Sim {
         user.gate.jitter.set(if self.chance.one_in(2) { self.chance.next() | 1 } else { 0 });
         self.people[person].inbox = user.inbox();
         self.people[person].devices.push(at);
-        let page = Page::new(user, at, &device);
+        let mut page = Page::new(user, at, &device);
         page.register();
+        if self.chance.one_in(3) {
+            page.go_live();
+        }
         if self.chance.one_in(5) {
             let tab = page.user.tab();
             self.pages.push(Page::new(tab, at, &device));
