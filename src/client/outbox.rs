@@ -65,7 +65,7 @@ impl Inner {
         let _only_run = lock.lock().await;
         // Another tab may have left work behind.
         self.recheck(group).await?;
-        let mut looked = false;
+        let (mut looked, mut ended) = (false, false);
         for _ in 0..ROUNDS {
             self.not_revoked()?;
             match self.next_work(group).await? {
@@ -83,6 +83,8 @@ impl Inner {
                 Work::Build(number) => self.build(group, number).await?,
                 Work::Encrypt(sends) => self.encrypt(group, sends).await?,
                 Work::Welcomes(number) => self.publish_welcomes(group, number).await?,
+                // Once a run: a commit that is given up again may pass later.
+                Work::EndProposals if std::mem::replace(&mut ended, true) => return Ok(()),
                 Work::EndProposals => self.end_proposals(group).await?,
                 Work::GiveUp(sends, code) => self.give_up(group, sends, code).await?,
             }
@@ -199,7 +201,7 @@ impl Inner {
     async fn end_proposals(&self, group: GroupId) -> Result<(), Error> {
         self.step(async |step| {
             let Some(mut ctx) = step.take_group(group).await? else { return Ok(()) };
-            if ctx.keeps_proposals() && !ctx.commit_wanted() {
+            if (ctx.keeps_proposals() || ctx.row.rolled_back) && !ctx.commit_wanted() {
                 ctx.add_intent(Operation::SelfUpdate, &mut step.unit);
             }
             step.keep_group(ctx);

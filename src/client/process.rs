@@ -129,6 +129,11 @@ impl Inner {
         progress: &Progress,
     ) -> Result<(Stop, usize, bool, bool), Error> {
         let Some(mut ctx) = step.take_group(group).await? else { return Ok((Stop::End, 0, false, false)) };
+        // Behind the own removal nothing is read: the next Welcome says where to go on.
+        if ctx.row.state != GroupState::Active {
+            step.keep_group(ctx);
+            return Ok((Stop::End, 0, false, false));
+        }
         let mut thread = step.take_thread(ctx.row.thread()).await?;
         let own = self.own_messages(&ctx, envelopes).await?;
         let messages = progress.messages.iter().map(|(id, row)| (*id, row.clone())).chain(own).gather();

@@ -29,6 +29,8 @@ pub struct SyncReport {
     pub held: Vec<(GroupId, String, String)>,
     /// Groups whose reading or publishing failed.
     pub failed: Vec<(GroupId, Error)>,
+    /// Groups this installation was found removed from.
+    pub ended: usize,
 }
 
 /// Background reading, ended by dropping it.
@@ -50,6 +52,7 @@ impl Client {
         self.0.run_outboxes(&mut report).await?;
         let welcomes = self.0.take_welcomes().await?;
         self.0.sync_groups(&mut report, |_| true).await?;
+        self.0.return_to_groups(&report).await?;
         self.0.refresh(&report, |_| true).await?;
         // What was read can leave something to publish: a change to rebuild, Welcomes.
         self.0.run_outboxes(&mut report).await?;
@@ -179,6 +182,14 @@ impl Inner {
         }
     }
 
+    /// A Welcome that adds us again may have been met before the removal it follows.
+    pub(super) async fn return_to_groups(self: &Rc<Self>, report: &SyncReport) -> Result<(), Error> {
+        if report.ended == 0 {
+            return Ok(());
+        }
+        self.take_welcomes().await?
+    }
+
     /// Looks after the members of the active groups that are `wanted` (GMOD-029).
     /// What keeps it from doing so is told unless the report says it already.
     pub(super) async fn refresh(
@@ -292,6 +303,7 @@ impl Inner {
     }
 
     fn note(&self, report: &mut SyncReport, group: GroupId, result: Result<Processed, Error>) {
+        report.ended += usize::from(result.as_ref().is_ok_and(|done| done.ended));
         match result {
             Ok(Processed { held: Some((code, detail)), .. }) => report.held.push((group, code, detail)),
             Ok(_) => report.synced += 1,

@@ -36,6 +36,7 @@ impl Client {
         let welcomes = self.0.take_welcomes().await?;
         let wanted = self.0.groups_by_consent(Filter::listing(states)).await?;
         self.0.sync_groups(&mut report, |group| wanted.contains(&group)).await?;
+        self.0.return_to_groups(&report).await?;
         self.0.refresh(&report, |row| wanted.contains(&row.id)).await?;
         self.0.run_outboxes(&mut report).await?;
         inbox.and(welcomes).map(|()| report)

@@ -143,7 +143,10 @@ impl Inner {
                 Err(Missing::Pointee(topic)) => self.read_shared(topic, &mut shared).await,
                 Err(Missing::End(group)) => {
                     read = true;
-                    self.sync_group(group).await.map(|_| ())
+                    let ended = self.sync_group(group).await;
+                    // What that stay leaves undone comes first. Trouble shows with the next sync.
+                    let _ = self.run_outbox(group).await;
+                    ended.map(|_| ())
                 }
             };
             if let Err(error) = fetched {
@@ -222,6 +225,12 @@ impl Inner {
             let outcome = active(&ctx, anchor, read);
             step.keep_group(ctx);
             return Ok(outcome);
+        }
+        // One that adds us before the end of an earlier stay is an old one, repeated: it would bring
+        // back an old epoch and its ratchets. A commit may remove and add us at once (GMOD-015).
+        if let Some(ctx) = existing.take_if(|ctx| opened.facts.anchor < ctx.position.processed.0) {
+            step.keep_group(ctx);
+            return Ok(Ok(Outcomes::Repeated));
         }
         if let Some(ctx) = existing.as_mut() {
             self.give_up_all(step, ctx).await?;
@@ -334,11 +343,12 @@ fn active(ctx: &GroupCtx, anchor: SequenceId, read: bool) -> Result<Outcomes, Mi
     if anchor <= ctx.position.processed {
         return Ok(Outcomes::Repeated);
     }
-    match &ctx.row.hold {
-        _ if !read => Err(Missing::End(ctx.row.id)),
-        Some(hold) => Ok(Outcomes::Held("welcome.group".into(), format!("the group waits: {}", hold.detail))),
-        None => Ok(Outcomes::Repeated),
+    if !read {
+        return Err(Missing::End(ctx.row.id));
     }
+    // The service shows the topic late, or the group waits.
+    let why = "it adds this installation again, and the removal before it was not met yet";
+    Ok(Outcomes::Held("welcome.early".into(), why.into()))
 }
 
 fn drop_kept(kept: Option<&EnvelopeRow>, step: &mut Step<'_>) {

@@ -39,8 +39,8 @@ pub enum Work {
     Build(u64),
     /// Encrypt these messages: intent and message id.
     Encrypt(Vec<(u64, MessageId)>),
-    /// Messages wait behind kept proposals: a commit of ours ends those. It leaves them out, so
-    /// that their authors may propose again.
+    /// Messages wait behind kept proposals, or behind a state that was rolled back: a commit of ours
+    /// ends those. It leaves proposals out, so that their authors may propose again.
     EndProposals,
     /// Mark these messages as failed, with the reason's code: intent and message id.
     GiveUp(Vec<(u64, MessageId)>, String),
@@ -82,7 +82,8 @@ pub fn next(ctx: &GroupCtx) -> Work {
     match sends.is_empty() {
         true => Work::Nothing,
         false if send::ready(ctx) => Work::Encrypt(sends),
-        false if ctx.keeps_proposals() => Work::EndProposals,
+        // Also when the commit wanted for that before was given up.
+        false if ctx.keeps_proposals() || ctx.row.rolled_back => Work::EndProposals,
         false => Work::Nothing,
     }
 }

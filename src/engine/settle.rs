@@ -166,6 +166,20 @@ fn forget_old_attempts(ctx: &mut GroupCtx, unit: &mut Unit) {
     old.into_iter().for_each(|hash| ctx.end_attempt(hash, unit));
 }
 
+/// What an earlier stay in the group left undone goes on in this one. Its messages are encrypted
+/// again: nobody takes what was encrypted before the removal.
+pub fn resume(ctx: &mut GroupCtx, before: GroupCtx, unit: &mut Unit) {
+    ctx.attempts = before.attempts;
+    let old: Vec<[u8; 32]> = ctx.attempts.keys().copied().collect();
+    old.into_iter().for_each(|hash| ctx.end_attempt(hash, unit));
+    for mut intent in before.intents.into_values() {
+        if let IntentState::Published(_) = intent.state {
+            intent.state = IntentState::ToPublish;
+        }
+        ctx.put_intent(intent, unit);
+    }
+}
+
 /// A change of ours can never be made, and `why`. A DM that nobody else is in has failed with it:
 /// its messages are given up, and `createDm` may try again.
 pub fn given_up(ctx: &mut GroupCtx, intent: u64, why: Error, unit: &mut Unit) {

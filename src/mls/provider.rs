@@ -1,6 +1,6 @@
 //! What OpenMLS is handed: the suite's cryptography and the scratch.
 //!
-//! Randomness of MLS is the system's; nothing of ours branches on it.
+//! Randomness of MLS is RustCrypto's own, seeded by the system; nothing of ours branches on it.
 
 use openmls_traits::OpenMlsProvider;
 

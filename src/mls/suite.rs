@@ -1,12 +1,12 @@
 //! The cryptography of the one suite the protocol uses (0x0003), and of no other.
 //!
-//! OpenMLS's RustCrypto provider carries the curves, ciphers and hashes of every suite, and so
-//! would the download: they are picked at run time, so none can be left out. Here HPKE is hpke-rs
-//! with X25519 alone, and signatures, hashes and the cipher are the suite's; all of them are the
-//! crates that RustCrypto calls, called the same way. Another suite is an error.
+//! OpenMLS's RustCrypto provider picks every algorithm at run time, so it brings every suite's
+//! curves and ciphers into the download. Here each algorithm of the suite is called in the crate it
+//! comes from, the very crates RustCrypto calls: hpke-rs over x25519-dalek, ed25519-dalek, hkdf and
+//! sha2, chacha20poly1305. Any other algorithm is an error.
 
-use chacha20poly1305::aead::{Aead as _, KeyInit as _, Payload};
-use chacha20poly1305::{ChaCha20Poly1305, Key, Nonce};
+use chacha20poly1305::ChaCha20Poly1305;
+use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 use hkdf::Hkdf;
 use hpke_rs::{Hpke, HpkeError, Mode};
@@ -21,7 +21,7 @@ use openmls_traits::types::{
     HpkeKdfType, HpkeKemType, HpkeKeyPair, SignatureScheme,
 };
 use rand_core::Rng as _;
-use sha2::{Digest as _, Sha256};
+use sha2::{Digest, Sha256};
 use tls_codec::SecretVLBytes;
 use x25519_dalek::{PublicKey, StaticSecret};
 use zeroize::Zeroize as _;
@@ -39,6 +39,62 @@ fn only_x25519(alg: KemAlgorithm) -> Result<(), HpkeCryptoError> {
     }
 }
 
+fn only_sha256_kdf(alg: KdfAlgorithm) -> Result<(), HpkeCryptoError> {
+    match alg {
+        KdfAlgorithm::HkdfSha256 => Ok(()),
+        _ => Err(HpkeCryptoError::UnknownKdfAlgorithm),
+    }
+}
+
+fn only_chacha_hpke(alg: AeadAlgorithm) -> Result<(), HpkeCryptoError> {
+    match alg {
+        AeadAlgorithm::ChaCha20Poly1305 => Ok(()),
+        _ => Err(HpkeCryptoError::UnknownAeadAlgorithm),
+    }
+}
+
+fn only_sha256(hash: HashType) -> Result<(), CryptoError> {
+    match hash {
+        HashType::Sha2_256 => Ok(()),
+        _ => Err(CryptoError::UnsupportedHashAlgorithm),
+    }
+}
+
+fn only_chacha(alg: AeadType) -> Result<(), CryptoError> {
+    match alg {
+        AeadType::ChaCha20Poly1305 => Ok(()),
+        _ => Err(CryptoError::UnsupportedAeadAlgorithm),
+    }
+}
+
+fn only_ed25519(alg: SignatureScheme) -> Result<(), CryptoError> {
+    match alg {
+        SignatureScheme::ED25519 => Ok(()),
+        _ => Err(CryptoError::UnsupportedSignatureScheme),
+    }
+}
+
+/// HMAC-SHA256 under `salt`, which is what HKDF extracts with (RFC 5869 section 2.2).
+fn extract(salt: &[u8], ikm: &[u8]) -> Vec<u8> {
+    Hkdf::<Sha256>::extract(Some(salt), ikm).0.to_vec()
+}
+
+fn expand(prk: &[u8], info: &[u8], length: usize) -> Option<Vec<u8>> {
+    let mut okm = vec![0; length];
+    Hkdf::<Sha256>::from_prk(prk).ok()?.expand(info, &mut okm).ok()?;
+    Some(okm)
+}
+
+fn seal(key: &[u8], nonce: &[u8], aad: &[u8], msg: &[u8]) -> Option<Vec<u8>> {
+    let nonce: &[u8; 12] = nonce.try_into().ok()?;
+    ChaCha20Poly1305::new_from_slice(key).ok()?.encrypt(nonce.into(), Payload { msg, aad }).ok()
+}
+
+fn unseal(key: &[u8], nonce: &[u8], aad: &[u8], msg: &[u8]) -> Option<Vec<u8>> {
+    let nonce: &[u8; 12] = nonce.try_into().ok()?;
+    ChaCha20Poly1305::new_from_slice(key).ok()?.decrypt(nonce.into(), Payload { msg, aad }).ok()
+}
+
 fn secret(sk: &[u8]) -> Result<StaticSecret, HpkeCryptoError> {
     let mut bytes: [u8; 32] = sk.try_into().map_err(|_| HpkeCryptoError::KemInvalidSecretKey)?;
     let secret = StaticSecret::from(bytes);
@@ -54,10 +110,7 @@ impl HpkeCrypto for SuiteHpke {
     }
 
     fn supports_kdf(alg: KdfAlgorithm) -> Result<(), HpkeCryptoError> {
-        match alg {
-            KdfAlgorithm::HkdfSha256 => Ok(()),
-            _ => Err(HpkeCryptoError::UnknownKdfAlgorithm),
-        }
+        only_sha256_kdf(alg)
     }
 
     fn supports_kem(alg: KemAlgorithm) -> Result<(), HpkeCryptoError> {
@@ -65,10 +118,7 @@ impl HpkeCrypto for SuiteHpke {
     }
 
     fn supports_aead(alg: AeadAlgorithm) -> Result<(), HpkeCryptoError> {
-        match alg {
-            AeadAlgorithm::ChaCha20Poly1305 => Ok(()),
-            _ => Err(HpkeCryptoError::UnknownAeadAlgorithm),
-        }
+        only_chacha_hpke(alg)
     }
 
     fn prng() -> Self::HpkePrng {
@@ -76,7 +126,7 @@ impl HpkeCrypto for SuiteHpke {
     }
 
     fn kdf_extract(alg: KdfAlgorithm, salt: &[u8], ikm: &[u8]) -> Result<Vec<u8>, HpkeCryptoError> {
-        Self::supports_kdf(alg)?;
+        only_sha256_kdf(alg)?;
         Ok(extract(salt, ikm))
     }
 
@@ -86,7 +136,7 @@ impl HpkeCrypto for SuiteHpke {
         info: &[u8],
         output_size: usize,
     ) -> Result<Vec<u8>, HpkeCryptoError> {
-        Self::supports_kdf(alg)?;
+        only_sha256_kdf(alg)?;
         expand(prk, info, output_size).ok_or(HpkeCryptoError::HpkeInvalidOutputLength)
     }
 
@@ -139,8 +189,8 @@ impl HpkeCrypto for SuiteHpke {
         aad: &[u8],
         msg: &[u8],
     ) -> Result<Vec<u8>, HpkeCryptoError> {
-        Self::supports_aead(alg)?;
-        seal(key, nonce, aad, msg).ok_or(HpkeCryptoError::AeadInvalidNonce)
+        only_chacha_hpke(alg)?;
+        seal(key, nonce, aad, msg).ok_or_else(|| HpkeCryptoError::CryptoLibraryError("sealing".into()))
     }
 
     fn aead_open(
@@ -150,8 +200,8 @@ impl HpkeCrypto for SuiteHpke {
         aad: &[u8],
         msg: &[u8],
     ) -> Result<Vec<u8>, HpkeCryptoError> {
-        Self::supports_aead(alg)?;
-        open(key, nonce, aad, msg).ok_or(HpkeCryptoError::AeadOpenError)
+        only_chacha_hpke(alg)?;
+        unseal(key, nonce, aad, msg).ok_or(HpkeCryptoError::AeadOpenError)
     }
 }
 
@@ -169,75 +219,28 @@ fn configured(config: &HpkeConfig) -> Result<Hpke<SuiteHpke>, CryptoError> {
     }
 }
 
-/// HKDF-Extract with SHA-256, which is HMAC under the salt (RFC 5869 section 2.2).
-fn extract(salt: &[u8], ikm: &[u8]) -> Vec<u8> {
-    Hkdf::<Sha256>::extract(Some(salt), ikm).0.to_vec()
-}
-
-/// HKDF-Expand with SHA-256; `None` for a key or a length it cannot have.
-fn expand(prk: &[u8], info: &[u8], len: usize) -> Option<Vec<u8>> {
-    let mut okm = vec![0; len];
-    Hkdf::<Sha256>::from_prk(prk).ok()?.expand(info, &mut okm).ok()?;
-    Some(okm)
-}
-
-fn cipher(key: &[u8], nonce: &[u8]) -> Option<(ChaCha20Poly1305, Nonce)> {
-    let (key, nonce): ([u8; 32], [u8; 12]) = (key.try_into().ok()?, nonce.try_into().ok()?);
-    Some((ChaCha20Poly1305::new(&Key::from(key)), Nonce::from(nonce)))
-}
-
-fn seal(key: &[u8], nonce: &[u8], aad: &[u8], msg: &[u8]) -> Option<Vec<u8>> {
-    let (cipher, nonce) = cipher(key, nonce)?;
-    cipher.encrypt(&nonce, Payload { msg, aad }).ok()
-}
-
-fn open(key: &[u8], nonce: &[u8], aad: &[u8], msg: &[u8]) -> Option<Vec<u8>> {
-    let (cipher, nonce) = cipher(key, nonce)?;
-    cipher.decrypt(&nonce, Payload { msg, aad }).ok()
-}
-
-fn only_sha256(hash: HashType) -> Result<(), CryptoError> {
-    match hash {
-        HashType::Sha2_256 => Ok(()),
-        _ => Err(CryptoError::UnsupportedHashAlgorithm),
-    }
-}
-
-fn only_chacha(alg: AeadType) -> Result<(), CryptoError> {
-    match alg {
-        AeadType::ChaCha20Poly1305 => Ok(()),
-        _ => Err(CryptoError::UnsupportedAeadAlgorithm),
-    }
-}
-
-fn only_ed25519(alg: SignatureScheme) -> Result<(), CryptoError> {
-    match alg {
-        SignatureScheme::ED25519 => Ok(()),
-        _ => Err(CryptoError::UnsupportedSignatureScheme),
-    }
-}
-
-fn random(out: &mut [u8]) -> Result<(), CryptoError> {
-    getrandom::fill(out).map_err(|_| CryptoError::InsufficientRandomness)
-}
-
-/// What OpenMLS computes with. Randomness is the system's.
-#[derive(Debug)]
+/// What OpenMLS computes with.
+#[derive(Debug, Default)]
 pub struct SuiteCrypto;
 
-impl OpenMlsRand for SuiteCrypto {
-    type Error = CryptoError;
+/// The platform has no random numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the platform gives no random numbers")]
+pub struct NoRandomness;
 
-    fn random_array<const N: usize>(&self) -> Result<[u8; N], CryptoError> {
-        let mut bytes = [0; N];
-        random(&mut bytes)?;
-        Ok(bytes)
+impl OpenMlsRand for SuiteCrypto {
+    type Error = NoRandomness;
+
+    fn random_array<const N: usize>(&self) -> Result<[u8; N], Self::Error> {
+        let mut out = [0; N];
+        getrandom::fill(&mut out).map_err(|_| NoRandomness)?;
+        Ok(out)
     }
 
-    fn random_vec(&self, len: usize) -> Result<Vec<u8>, CryptoError> {
-        let mut bytes = vec![0; len];
-        random(&mut bytes)?;
-        Ok(bytes)
+    fn random_vec(&self, len: usize) -> Result<Vec<u8>, Self::Error> {
+        let mut out = vec![0; len];
+        getrandom::fill(&mut out).map_err(|_| NoRandomness)?;
+        Ok(out)
     }
 }
 
@@ -300,12 +303,12 @@ impl OpenMlsCrypto for SuiteCrypto {
         aad: &[u8],
     ) -> Result<Vec<u8>, CryptoError> {
         only_chacha(alg)?;
-        open(key, nonce, aad, ct_tag).ok_or(CryptoError::AeadDecryptionError)
+        unseal(key, nonce, aad, ct_tag).ok_or(CryptoError::AeadDecryptionError)
     }
 
     fn signature_key_gen(&self, alg: SignatureScheme) -> Result<(Vec<u8>, Vec<u8>), CryptoError> {
         only_ed25519(alg)?;
-        let seed = self.random_array()?;
+        let seed = self.random_array().map_err(|_| CryptoError::InsufficientRandomness)?;
         let key = SigningKey::from_bytes(&seed);
         Ok((seed.to_vec(), key.verifying_key().to_bytes().to_vec()))
     }
@@ -402,9 +405,8 @@ fn refused(error: HpkeError) -> CryptoError {
 
 #[cfg(test)]
 mod tests {
-    use openmls_rust_crypto::RustCrypto;
-
     use super::*;
+    use openmls_rust_crypto::RustCrypto;
 
     const CONFIG: HpkeConfig =
         HpkeConfig(HpkeKemType::DhKem25519, HpkeKdfType::HkdfSha256, HpkeAeadType::ChaCha20Poly1305);
@@ -431,55 +433,51 @@ mod tests {
     }
 
     #[test]
-    fn hashes_ciphers_and_signs_as_rust_crypto_does() {
+    fn derives_seals_and_signs_what_rust_crypto_does() {
         let (ours, theirs) = (SuiteCrypto, RustCrypto::default());
-        let (sha, chacha, ed) = (HashType::Sha2_256, AeadType::ChaCha20Poly1305, SignatureScheme::ED25519);
-        assert_eq!(ours.hash(sha, b"data"), theirs.hash(sha, b"data"));
-        for key in [b"".as_slice(), &[1; 32], &[2; 100]] {
-            let same =
-                |one: SecretVLBytes, other: SecretVLBytes| assert_eq!(one.as_slice(), other.as_slice());
-            same(
-                ours.hkdf_extract(sha, key, b"ikm").unwrap(),
-                theirs.hkdf_extract(sha, key, b"ikm").unwrap(),
+        let (hash, aead) = (HashType::Sha2_256, AeadType::ChaCha20Poly1305);
+        for key in [b"".as_slice(), b"key", &[7; 64], &[9; 100]] {
+            assert_eq!(ours.hmac(hash, key, b"m").unwrap(), theirs.hmac(hash, key, b"m").unwrap());
+            let prk = ours.hkdf_extract(hash, key, b"ikm").unwrap();
+            assert_eq!(prk, theirs.hkdf_extract(hash, key, b"ikm").unwrap());
+            let (a, b) = (
+                ours.hkdf_expand(hash, prk.as_slice(), key, 77),
+                theirs.hkdf_expand(hash, prk.as_slice(), key, 77),
             );
-            same(ours.hmac(sha, key, b"data").unwrap(), theirs.hmac(sha, key, b"data").unwrap());
+            assert_eq!(a.unwrap(), b.unwrap());
         }
-        let (one, other) =
-            (ours.hkdf_expand(sha, &[3; 32], b"info", 80), theirs.hkdf_expand(sha, &[3; 32], b"info", 80));
-        assert_eq!(one.unwrap().as_slice(), other.unwrap().as_slice());
-        assert!(ours.hkdf_expand(sha, &[3; 32], b"info", 255 * 32 + 1).is_err());
-        let sealed = ours.aead_encrypt(chacha, &[4; 32], b"text", &[5; 12], b"aad").unwrap();
-        assert_eq!(sealed, theirs.aead_encrypt(chacha, &[4; 32], b"text", &[5; 12], b"aad").unwrap());
-        assert_eq!(ours.aead_decrypt(chacha, &[4; 32], &sealed, &[5; 12], b"aad").unwrap(), b"text");
-        assert!(ours.aead_decrypt(chacha, &[4; 32], &sealed, &[5; 12], b"other").is_err());
-        assert!(ours.aead_encrypt(chacha, &[4; 31], b"text", &[5; 12], b"aad").is_err());
-        assert!(ours.aead_encrypt(chacha, &[4; 32], b"text", &[5; 11], b"aad").is_err());
-        let (key, public) = ours.signature_key_gen(ed).unwrap();
-        let signature = ours.sign(ed, b"data", &key).unwrap();
-        assert_eq!(signature, theirs.sign(ed, b"data", &key).unwrap());
-        theirs.verify_signature(ed, b"data", &public, &signature).unwrap();
-        ours.verify_signature(ed, b"data", &public, &signature).unwrap();
-        assert_eq!(
-            ours.verify_signature(ed, b"other", &public, &signature),
-            Err(CryptoError::InvalidSignature)
-        );
-        assert!(ours.verify_signature(ed, b"data", &public, &signature[1..]).is_err());
-        // A low-order key, under which a signature holds for any text.
-        let mut low = [0; 64];
-        low[0] = 1;
-        let identity: [u8; 32] = low[..32].try_into().unwrap();
-        assert!(ours.verify_signature(ed, b"data", &identity, &low).is_err());
+        assert!(ours.hkdf_expand(hash, &[1; 32], b"", 255 * 32 + 1).is_err());
+        assert!(ours.hkdf_expand(hash, &[1; 31], b"", 32).is_err());
+        assert_eq!(ours.hash(hash, b"data"), theirs.hash(hash, b"data"));
+        let sealed = ours.aead_encrypt(aead, &[1; 32], b"text", &[2; 12], b"aad").unwrap();
+        assert_eq!(sealed, theirs.aead_encrypt(aead, &[1; 32], b"text", &[2; 12], b"aad").unwrap());
+        assert_eq!(ours.aead_decrypt(aead, &[1; 32], &sealed, &[2; 12], b"aad").unwrap(), b"text");
+        let other = ours.aead_decrypt(aead, &[1; 32], &sealed, &[2; 12], b"other");
+        assert_eq!(other, Err(CryptoError::AeadDecryptionError));
+        assert!(ours.aead_encrypt(aead, &[1; 31], b"", &[2; 12], b"").is_err());
+        assert!(ours.aead_encrypt(aead, &[1; 32], b"", &[2; 11], b"").is_err());
+        let (private, public) = ours.signature_key_gen(SignatureScheme::ED25519).unwrap();
+        let signature = ours.sign(SignatureScheme::ED25519, b"data", &private).unwrap();
+        assert_eq!(signature, theirs.sign(SignatureScheme::ED25519, b"data", &private).unwrap());
+        let verify = |data: &[u8], signature: &[u8]| {
+            let ours = ours.verify_signature(SignatureScheme::ED25519, data, &public, signature);
+            assert_eq!(ours, theirs.verify_signature(SignatureScheme::ED25519, data, &public, signature));
+            ours.is_ok()
+        };
+        assert!(verify(b"data", &signature));
+        assert!(!verify(b"other", &signature) && !verify(b"data", &signature[..63]));
+        assert_ne!(ours.random_array::<16>().unwrap().to_vec(), ours.random_vec(16).unwrap());
     }
 
     #[test]
     fn refuses_other_suites_and_low_order_keys() {
         let ours = SuiteCrypto;
-        assert!(ours.hash(HashType::Sha2_512, b"").is_err());
-        assert!(ours.aead_encrypt(AeadType::Aes128Gcm, &[0; 16], b"", &[0; 12], b"").is_err());
-        assert!(ours.signature_key_gen(SignatureScheme::ECDSA_SECP256R1_SHA256).is_err());
         let other =
             HpkeConfig(HpkeKemType::DhKemP256, HpkeKdfType::HkdfSha256, HpkeAeadType::ChaCha20Poly1305);
         assert!(ours.derive_hpke_keypair(other, &[7; 32]).is_err());
+        assert!(ours.hash(HashType::Sha2_512, b"").is_err());
+        assert!(ours.aead_encrypt(AeadType::Aes128Gcm, &[0; 16], b"", &[0; 12], b"").is_err());
+        assert!(ours.signature_key_gen(SignatureScheme::ECDSA_SECP256R1_SHA256).is_err());
         assert!(SuiteHpke::dh(KemAlgorithm::DhKem25519, &[0; 32], &[7; 32]).is_err());
         assert!(SuiteHpke::dh(KemAlgorithm::DhKem25519, &[1; 31], &[7; 32]).is_err());
     }

@@ -5,7 +5,7 @@ use dovetail::client::{NewGroup, Role, Setting};
 use dovetail::engine::history::HistoryOptions;
 use dovetail::meta::Base;
 use dovetail::meta::component::{APP_DATA, GROUP_DESCRIPTION, GROUP_MEMBERSHIP, GROUP_NAME};
-use dovetail::policy::{ADMINS_ONLY, ALL_MEMBERS};
+use dovetail::policy::{ADMINS_ONLY, ALL_MEMBERS, Action, Row, custom};
 use dovetail::store::rows::{GroupRow, GroupState, LeftOut};
 use dovetail::wire::EncodedContent;
 
@@ -14,6 +14,8 @@ use crate::trace;
 use crate::world::{MOST_DEVICES, Sim};
 
 const MOST_GROUPS: usize = 2;
+/// The acts of a storm, by their numbers in [`Sim::act`].
+const STORM: [usize; 16] = [1, 1, 10, 15, 15, 20, 20, 23, 23, 23, 25, 28, 30, 34, 34, 47];
 
 impl Sim {
     pub fn act(&mut self) {
@@ -21,7 +23,9 @@ impl Sim {
         if self.created == 0 {
             return self.create(page);
         }
-        match self.chance.below(48) {
+        // In a storm everybody changes the same group at once.
+        let act = if self.storm { *self.chance.pick(&STORM) } else { self.chance.below(48) };
+        match act {
             0 => self.create(page),
             1..=9 => self.write(page),
             10..=14 => self.read(page),
@@ -47,15 +51,23 @@ impl Sim {
         if self.created == MOST_GROUPS {
             return self.write(page);
         }
+        if self.storm && self.created > 0 {
+            return self.set(page);
+        }
         self.created += 1;
         let inboxes: Vec<InboxId> = self.people.iter().map(|person| person.inbox).collect();
-        let members = self.chance.some(&inboxes);
-        let policies = if self.chance.one_in(4) { ADMINS_ONLY } else { ALL_MEMBERS };
+        let members = if self.storm { inboxes } else { self.chance.some(&inboxes) };
+        let open = custom(&[(Action::RemoveMember, Base::Allow)]);
+        let policies: &[Row] = match self.chance.below(4) {
+            0 => ADMINS_ONLY,
+            1 => ALL_MEMBERS,
+            _ => &open,
+        };
         trace::note(format!("{} creates a group of {:?}", self.label(page), self.names(&members)));
         let new = NewGroup { members, policies: policies.to_vec(), ..NewGroup::default() };
         let made = self.call(page, move |client| async move { client.create_group(new).await });
-        if let Some(made) = made {
-            made.expect("a group");
+        if let Some(Err(error)) = made {
+            assert_eq!(error.code, "client.installation_revoked", "a group: {error}");
         }
     }
 
@@ -66,9 +78,15 @@ impl Sim {
         let peer = *self.chance.pick(&others);
         trace::note(format!("{} creates a DM with {:?}", self.label(page), self.names(&[peer])));
         let made = self.call(page, move |client| async move { client.create_dm(peer).await });
-        if let Some(made) = made {
-            made.expect("a DM");
+        if let Some(Err(error)) = made {
+            assert_eq!(error.code, "client.installation_revoked", "a DM: {error}");
         }
+    }
+
+    /// Whether a call is waited for.
+    fn waits(&mut self) -> bool {
+        let n = if self.storm { 5 } else { 2 };
+        self.chance.one_in(n)
     }
 
     /// A group the page knows, more likely one it is in.
@@ -91,7 +109,7 @@ impl Sim {
             let text = self.new_text();
             trace::note(format!("{} writes {text}", self.label(page)));
             let content = EncodedContent::text(&text).encode();
-            let wait = self.chance.one_in(2);
+            let wait = self.waits();
             self.begin(page, group, Want::Send(text), wait, move |client| async move {
                 client.send(group, content, None).await.map(|_| LeftOut::default())
             });
@@ -118,7 +136,7 @@ impl Sim {
                 _ => Setting::AppData(text.clone()),
             };
             trace::note(format!("{} sets {setting:?}", self.label(page)));
-            let wait = self.chance.one_in(2);
+            let wait = self.waits();
             self.begin(page, group, Want::Text(text), wait, move |client| async move {
                 client.change_settings(group, vec![setting]).await.map(|()| LeftOut::default())
             });
@@ -137,7 +155,7 @@ impl Sim {
         }
         let inboxes = self.chance.some(&others);
         trace::note(format!("{} adds {:?}", self.label(page), self.names(&inboxes)));
-        let wait = self.chance.one_in(2);
+        let wait = self.waits();
         self.begin(page, group, Want::Add(inboxes.clone()), wait, move |client| async move {
             client.add_members(group, &inboxes).await
         });
@@ -147,7 +165,7 @@ impl Sim {
         let Some(GroupRow { id: group, members, .. }) = self.some_group(page) else { return };
         let inboxes = vec![self.chance.pick(&members).inbox];
         trace::note(format!("{} removes {:?}", self.label(page), self.names(&inboxes)));
-        let wait = self.chance.one_in(2);
+        let wait = self.waits();
         self.begin(page, group, Want::Remove(inboxes.clone()), wait, move |client| async move {
             client.remove_members(group, &inboxes).await.map(|()| LeftOut::default())
         });
@@ -159,7 +177,7 @@ impl Sim {
         let role = if self.chance.one_in(2) { Role::Admin } else { Role::SuperAdmin };
         let given = !self.chance.one_in(3);
         trace::note(format!("{} role {role:?} of {:?}: {given}", self.label(page), self.names(&[inbox])));
-        let wait = self.chance.one_in(2);
+        let wait = self.waits();
         self.begin(page, group, Want::Role(inbox, role, given), wait, move |client| async move {
             client.set_role(group, inbox, role, given).await.map(|()| LeftOut::default())
         });

@@ -28,7 +28,7 @@ pub enum Want {
 pub enum Answer {
     Waiting,
     Done(LeftOut),
-    Refused(String),
+    Refused,
     Unknown,
 }
 
@@ -67,5 +67,5 @@ pub fn answer(result: Result<LeftOut, Error>, revoked: bool) -> Answer {
     if closed || error.message.contains("goes on") || error.message.contains("another tab") {
         return Answer::Unknown;
     }
-    Answer::Refused(error.to_string())
+    Answer::Refused
 }

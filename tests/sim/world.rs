@@ -29,6 +29,8 @@ pub struct Person {
 }
 
 pub struct Sim {
+    /// Everybody changes one group at once.
+    pub storm: bool,
     /// Acts before it gets quiet.
     pub steps: usize,
     pub chance: Chance,
@@ -57,7 +59,9 @@ impl Sim {
         let world = World::new(seed);
         let (replays, refusals, hostile) = (chance.one_in(6), chance.one_in(4), chance.one_in(5));
         let steps = 25 + chance.below(40);
+        let storm = chance.one_in(2);
         let mut sim = Self {
+            storm,
             steps,
             chance,
             world,

@@ -10,7 +10,9 @@ use dovetail::policy::ADMINS_ONLY;
 use dovetail::store::rows::{GroupState, MessageRow, MessageStatus};
 
 use crate::common::dump::{self, Dump};
+use crate::common::forge::{self, Forger};
 use crate::common::{User, World};
+use dovetail::wire::ClientEnvelope;
 
 fn sync_all(users: &[&User]) {
     for _ in 0..3 {
@@ -179,4 +181,56 @@ fn gmod_016_a_refused_commit_is_dropped_only_when_the_topic_was_read_to_its_end(
     together(group, &[&alice, &bo]);
     assert_eq!(alice.row(group).settings.name, "stored");
     assert!(!bo.row(group).rolled_back);
+}
+
+/// A service repeats a Welcome after the removal: joining by it would go back to an old epoch.
+#[test]
+fn gmod_018_a_welcome_that_was_used_joins_nobody_again() {
+    let world = World::new(8);
+    let (alice, bo) = (world.user("alice"), world.user("bo"));
+    let hide = Rc::new(Cell::new(true));
+    let (hidden, welcomes) = (hide.clone(), Topic::Welcome(bo.client.installation().0));
+    *bo.gate.twist.borrow_mut() = Some(Rc::new(move |asked, mut answer| {
+        let first = asked.iter().any(|(topic, after)| *topic == welcomes && after.0 == 0);
+        let mut seen = false;
+        answer.retain(|one| {
+            let welcome = one.topic == welcomes && hidden.get();
+            !welcome || (first && !std::mem::replace(&mut seen, true))
+        });
+        Ok(answer)
+    }));
+    alice.delivery.set(|faults| faults.replays = true);
+    let group = alice.group(&[&bo]);
+    alice.delivery.set(|faults| faults.replays = false);
+    alice.text(group, "once");
+    sync_all(&[&alice, &bo]);
+    assert_eq!(bo.texts(group), ["once"]);
+    alice.remove(group, &[bo.inbox()]).unwrap();
+    bo.sync();
+    let before = bo.row(group);
+    hide.set(false);
+    bo.sync();
+    assert_eq!(world.delivery.stored(welcomes).len(), 2, "it came again");
+    assert_eq!(bo.row(group), before);
+    assert_eq!(before.state, GroupState::Inactive);
+}
+
+#[test]
+fn proc_011_messages_behind_a_rolled_back_state_leave_although_its_end_was_refused_once() {
+    let world = World::new(9);
+    let (alice, bo) = (world.user("alice"), world.user("bo"));
+    let group = alice.group(&[&bo]);
+    bo.text(group, "one");
+    bo.sync();
+    // The same message in another wrapping: in bo's name, and not from its database.
+    let stored = world.delivery.stored(Topic::Group(group)).pop().unwrap();
+    let data = forge::mls_of(&stored.payload);
+    let again = ClientEnvelope::GroupMessage { data, sender_hmac: vec![1], should_push: false };
+    Forger::of(&alice).publish_raw(Topic::Group(group), again.encode());
+    bo.delivery.set(|faults| faults.refuse = 1);
+    let _ = bo.try_sync();
+    bo.text(group, "two");
+    sync_all(&[&bo, &alice]);
+    together(group, &[&alice, &bo]);
+    assert_eq!(alice.texts(group), ["one", "two"]);
 }
