@@ -96,9 +96,12 @@ impl Client {
         self.0.listen(Topic::Identity(self.0.me.inbox));
         self.0.platform.spawn(Box::pin(async move {
             if let Some(inner) = inner.upgrade() {
+                // Heard before it is read: what comes in between wakes its topic.
+                inner.listen_to_groups().await;
                 // First of all, what was missed and what a former life left unfinished. A service
                 // out of reach wakes the topics again once it is back.
                 let _ = Client(inner.clone()).sync().await;
+                // Members that the sync found.
                 inner.listen_to_groups().await;
             }
             while let Some(topic) = news.next().await {
