@@ -11,9 +11,10 @@ use super::values::{self, Fields};
 use crate::base::InboxId;
 use crate::client::{NewGroup, Role, Setting};
 use crate::engine::receive::paused_for;
-use crate::engine::settings::{ACTIONS, ADMINS_ONLY, ALL_MEMBERS, Base, Row, Shown, custom, policy};
+use crate::engine::settings::{
+    ACTIONS, ADMINS_ONLY, ALL_MEMBERS, Base, Row, Settings, Shown, custom, policy,
+};
 use crate::error::Error;
-use crate::meta::Settings;
 use crate::store::rows::{GroupRow, LeftOut, Wish};
 
 /// `PermissionPolicy`, as far as it can be set.

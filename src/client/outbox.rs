@@ -67,8 +67,13 @@ impl Inner {
         self.recheck(group).await?;
         let (mut looked, mut ended) = (false, false);
         for _ in 0..ROUNDS {
-            self.not_revoked()?;
-            match self.next_work(group).await? {
+            self.open()?;
+            let work = self.next_work(group).await?;
+            // A revoked installation publishes nothing, and still ends what never will leave.
+            if !matches!(work, Work::Nothing | Work::GiveUp(..)) {
+                self.not_revoked()?;
+            }
+            match work {
                 Work::Nothing => return Ok(()),
                 Work::Publish(attempts) => {
                     let fresh = attempts.iter().all(|a| self.fresh.borrow().contains(&a.hash));
