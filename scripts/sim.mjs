@@ -25,7 +25,9 @@ if (!variables) {
   console.error("sim: use --seeds N [--from M], or --seed S");
   process.exit(1);
 }
-const { code } = await run("cargo", ["test", "--test", "sim"], {
+// Some optimisation: a build of minutes, and thrice as many seeds in the same time.
+const optimised = ["--config", "profile.dev.package.dovetail-mls.opt-level=1"];
+const { code } = await run("cargo", ["test", "--test", "sim", ...optimised], {
   env: { ...nativeEnv(), RUST_BACKTRACE: "0", ...variables },
 });
 process.exit(code);
