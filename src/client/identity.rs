@@ -139,12 +139,6 @@ impl Logs {
         Ok(found)
     }
 
-    /// Takes up a log as far as it was read.
-    pub(super) async fn load(&self, inbox: InboxId) -> Result<(), Error> {
-        self.keep(&self.so_far(&[inbox]).await?);
-        Ok(())
-    }
-
     /// Reads a log to its end.
     pub(super) async fn read_on(&self, inbox: InboxId) -> Result<(), Error> {
         let mut logs = self.so_far(&[inbox]).await?;

@@ -105,7 +105,12 @@ impl Logs {
 
     /// Whether an installation was revoked, as far as the inbox's log was read.
     pub(super) fn has_lost(&self, inbox: InboxId, installation: InstallationId) -> bool {
-        self.known.borrow().get(&inbox).is_some_and(|log| log.has_lost(&installation.into()))
+        self.loses(inbox, installation).unwrap_or_default()
+    }
+
+    /// The same; `None` while the log is not loaded.
+    fn loses(&self, inbox: InboxId, installation: InstallationId) -> Option<bool> {
+        self.known.borrow().get(&inbox).map(|log| log.has_lost(&installation.into()))
     }
 }
 
@@ -205,8 +210,19 @@ impl Client {
 }
 
 impl Inner {
+    /// What the log says, or what it said when it was last read.
     pub(super) fn is_revoked(&self) -> bool {
-        self.identity.has_lost(self.me.inbox, self.me.installation)
+        let known = self.identity.loses(self.me.inbox, self.me.installation);
+        known.unwrap_or_else(|| self.installation.borrow().revoked)
+    }
+
+    /// Writes down what the log says, so that opening need not replay it.
+    pub(super) async fn note_revocation(&self) -> Result<(), Error> {
+        let revoked = self.is_revoked();
+        if self.installation.borrow().revoked == revoked {
+            return Ok(());
+        }
+        self.change_installation(|row| row.revoked = revoked).await
     }
 
     /// Stands before everything this installation writes for others.

@@ -75,8 +75,6 @@ impl Client {
                 "this database belongs to another account; pass another dbPath",
             ));
         }
-        // What was read of the own log tells whether this installation was revoked.
-        identity.load(row.inbox).await?;
         let version = PROTOCOL_VERSION.parse().map_err(|_| Error::bug("own version"))?;
         let keys = InstallationKeys::from_seed(row.seed);
         let me = Me { inbox: row.inbox, installation: row.installation, keys, version };
@@ -167,8 +165,17 @@ impl Inner {
     }
 
     async fn mark_registered(&self) -> Result<(), Error> {
-        let mut row = self.installation.borrow().clone();
-        row.registered = true;
+        self.change_installation(|row| row.registered = true).await
+    }
+
+    /// Changes the installation's row as it is stored now: another tab may have changed it.
+    pub(super) async fn change_installation(
+        &self,
+        change: impl FnOnce(&mut InstallationRow),
+    ) -> Result<(), Error> {
+        let stored = load::row::<InstallationRow>(&*self.store, InstallationRow::KEY.to_vec()).await?;
+        let mut row = stored.map_or_else(|| self.installation.borrow().clone(), |(row, _)| row);
+        change(&mut row);
         let mut changes = Changes::default();
         changes.put(&row);
         changes.strict();
@@ -196,6 +203,7 @@ async fn create(
         registered: false,
         database,
         created_ns: platform.now(),
+        revoked: false,
     };
     let mut changes = Changes::default();
     changes.insert(&row);

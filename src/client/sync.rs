@@ -139,7 +139,7 @@ impl Inner {
                     let _ = self.sync_welcomes().await;
                 }
                 Topic::Identity(inbox) => {
-                    let _ = self.identity.read_on(inbox).await;
+                    let _ = self.follow_inbox(inbox).await;
                     self.look_after(inbox).await;
                 }
                 Topic::KeyPackage(_) => {}
@@ -251,7 +251,12 @@ impl Inner {
     /// Reads the own inbox's log on: an installation may have been added or revoked, this one too.
     /// Trouble with it does not keep the rest from being read, unless nothing can be read at all.
     pub(super) async fn read_inbox(&self) -> Result<Result<(), Error>, Error> {
-        unless_out_of_reach(self.identity.read_on(self.me.inbox).await)
+        unless_out_of_reach(self.follow_inbox(self.me.inbox).await)
+    }
+
+    async fn follow_inbox(&self, inbox: InboxId) -> Result<(), Error> {
+        self.identity.read_on(inbox).await?;
+        self.note_revocation().await
     }
 
     /// Reads every active group that is `wanted` to its end.

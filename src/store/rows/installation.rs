@@ -23,6 +23,8 @@ pub struct InstallationRow {
     pub database: [u8; 16],
     /// When it was made.
     pub created_ns: Nanos,
+    /// The inbox's log, as far as it was read, revokes the installation.
+    pub revoked: bool,
 }
 
 impl InstallationRow {

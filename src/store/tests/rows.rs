@@ -286,6 +286,7 @@ fn state_examples() -> Vec<Example> {
                 registered: true,
                 database: [0x99; 16],
                 created_ns: TIME,
+                revoked: true,
             },
         ),
         example(
