@@ -23,6 +23,8 @@
 //! | a Welcome in | `client::welcomes`, [`engine::opening`], [`engine::join`], [`members`], [`dm`] |
 //! | a Welcome out | `client::owed`, [`engine::welcomes`] |
 //! | the key package | `client::key_packages`, [`engine::key_packages`] |
+//! | a change of a group | `client::operate`, [`engine::operations`], [`engine::build`], [`engine::settle`] |
+//! | members who leave, or whose identity moved | [`engine::leave`], `client::refresh` |
 //! | the list | [`engine::list`], `client::list` |
 //! | consent | [`engine::consent`], [`consent`] |
 //!
@@ -38,6 +40,11 @@
 //!   read from the delivery service again. Held Welcomes are copied, because later ones go on.
 //! - Delivery subscriptions only wake; content always comes from a query behind the client's own
 //!   position, so a missed or repeated wake-up loses nothing.
+//! - Operations on groups are stored as wishes, not as deltas, and computed again after a lost race.
+//! - A Welcome the service refuses for good is passed over and named, so that the others and the
+//!   group go on; everything else that is owed stays owed.
+//! - What was written before an own removal and did not reach its place is failed, also when the
+//!   installation is added again; messages of an earlier stay are shown by nobody.
 //! - There is no lock between tabs in the core: revisions decide. Only background reading is left
 //!   to one tab at a time, to save work.
 #![forbid(unsafe_code)]
