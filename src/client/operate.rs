@@ -61,7 +61,8 @@ impl Inner {
     /// afterwards it goes on in the background, and the error says so.
     ///
     /// # Errors
-    /// `client.installation_revoked`; those of [`operations::accept`]; `group.permission_denied`, `commit.*`, `delivery.*`.
+    /// `client.installation_revoked`; those of [`operations::accept`]; `group.permission_denied`,
+    /// `commit.*`, `delivery.*`.
     pub(super) async fn operate(
         self: &Rc<Self>,
         group: GroupId,

@@ -69,8 +69,9 @@ impl Inner {
         for _ in 0..ROUNDS {
             self.open()?;
             let work = self.next_work(group).await?;
-            // A revoked installation publishes nothing, and still ends what never will leave.
-            if !matches!(work, Work::Nothing | Work::GiveUp(..)) {
+            // A revoked installation writes nothing new. Whom it added is still owed a Welcome
+            // (GMOD-018), and what never will leave is ended.
+            if !matches!(work, Work::Nothing | Work::GiveUp(..) | Work::Welcomes(_)) {
                 self.not_revoked()?;
             }
             match work {

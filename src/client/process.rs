@@ -31,6 +31,19 @@ pub struct Processed {
     pub owes: bool,
     /// This installation was removed.
     pub ended: bool,
+    /// A commit was applied: members and settings may be others.
+    pub moved: bool,
+}
+
+impl Processed {
+    /// Adds what came after it.
+    pub fn extend(&mut self, next: Self) {
+        self.held = next.held;
+        self.owes = next.owes;
+        self.rejected += next.rejected;
+        self.ended |= next.ended;
+        self.moved |= next.moved;
+    }
 }
 
 /// Why a step over a batch ended before its end.
@@ -59,7 +72,7 @@ impl Inner {
         let mut total = Processed::default();
         loop {
             let step = self.try_step(async |step| self.process_step(step, group, envelopes, &progress).await);
-            let (stop, rejected, owing, ended) = match step.await {
+            let (stop, done) = match step.await {
                 Ok(done) => done,
                 // An id in the batch is taken: look each one up before it is inserted.
                 Err(StepError::Taken) if !progress.careful => {
@@ -71,8 +84,7 @@ impl Inner {
                 }
                 Err(StepError::Other(error)) => return Err(error),
             };
-            total.rejected += rejected;
-            (total.owes, total.ended) = (owing, total.ended || ended);
+            total.extend(done);
             match stop {
                 Stop::End => return Ok(total),
                 Stop::Held(code, detail) => {
@@ -127,12 +139,13 @@ impl Inner {
         group: GroupId,
         envelopes: &[Incoming],
         progress: &Progress,
-    ) -> Result<(Stop, usize, bool, bool), Error> {
-        let Some(mut ctx) = step.take_group(group).await? else { return Ok((Stop::End, 0, false, false)) };
+    ) -> Result<(Stop, Processed), Error> {
+        let mut done = Processed::default();
+        let Some(mut ctx) = step.take_group(group).await? else { return Ok((Stop::End, done)) };
         // Behind the own removal nothing is read: the next Welcome says where to go on.
         if ctx.row.state != GroupState::Active {
             step.keep_group(ctx);
-            return Ok((Stop::End, 0, false, false));
+            return Ok((Stop::End, done));
         }
         let mut thread = step.take_thread(ctx.row.thread()).await?;
         let own = self.own_messages(&ctx, envelopes).await?;
@@ -147,7 +160,7 @@ impl Inner {
             careful: progress.careful,
         };
         let before = Standing::of(&ctx.row, &thread);
-        let mut rejected = 0;
+        let epoch = ctx.row.epoch;
         let mut stop = Stop::End;
         for envelope in envelopes {
             if envelope.sequence_id <= ctx.position.processed {
@@ -155,7 +168,7 @@ impl Inner {
             }
             match receive(&mut ctx, &mut thread, &known, envelope, &mut step.unit) {
                 Outcomes::Applied | Outcomes::Repeated => {}
-                Outcomes::Rejected(..) => rejected += 1,
+                Outcomes::Rejected(..) => done.rejected += 1,
                 Outcomes::Held(code, detail) => stop = Stop::Held(code, detail),
                 Outcomes::Needs(references) => stop = Stop::Needs(references),
                 Outcomes::NeedsMessage(id) => stop = Stop::NeedsMessage(id),
@@ -170,10 +183,10 @@ impl Inner {
             // What was decided from the thread holds only while it is as loaded.
             step.unit.changes.check(Table::Threads, thread.id.to_key(), thread.revision);
         }
-        let (owing, ended) = (owes(&ctx), before.state == GroupState::Active && !ctx.is_active());
+        (done.owes, done.ended, done.moved) = (owes(&ctx), !ctx.is_active(), ctx.row.epoch != epoch);
         step.keep_group(ctx);
         step.keep_thread(thread);
-        Ok((stop, rejected, owing, ended))
+        Ok((stop, done))
     }
 
     /// Remembers own bytes met in the topic, for as long as this client lives.

@@ -131,7 +131,9 @@ impl Inner {
                     if done.ended {
                         let _ = self.sync_welcomes().await;
                     }
-                    if let Ok(Some(row)) = self.group_row(group).await {
+                    if done.moved
+                        && let Ok(Some(row)) = self.group_row(group).await
+                    {
                         self.listen_to_members(&row);
                     }
                 }
@@ -336,8 +338,7 @@ impl Inner {
             let answer = self.delivery.query(asked.to_vec(), PAGE).await?;
             let full = answer.len() >= PAGE as usize;
             let done = self.process(group, &answer).await?;
-            total.rejected += done.rejected;
-            (total.held, total.owes, total.ended) = (done.held, done.owes, total.ended || done.ended);
+            total.extend(done);
             if !full || total.held.is_some() {
                 return Ok(total);
             }

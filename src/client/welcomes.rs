@@ -22,6 +22,9 @@ use crate::store::rows::{EnvelopeRow, EnvelopeState, GroupState, PositionRow, Ro
 const PAGE: u32 = 100;
 /// Why a Welcome waits when what it needs could not be fetched.
 const SERVICE: &str = "welcome.service";
+/// Anybody can send Welcomes made for no key of ours; so many of them are kept, and of this size.
+const KEPT_UNKNOWN: usize = 100;
+const KEPT_UNKNOWN_BYTES: usize = 256 * 1024;
 
 /// What became of one Welcome.
 enum Taken {
@@ -56,9 +59,6 @@ impl Found {
         }
     }
 }
-/// Anybody can send Welcomes made for no key of ours; so many of them are kept, and of this size.
-const KEPT_UNKNOWN: usize = 100;
-const KEPT_UNKNOWN_BYTES: usize = 256 * 1024;
 
 impl Inner {
     /// Reads the Welcome topic to its end, after trying held Welcomes again. Joined groups are
@@ -337,8 +337,8 @@ fn hold_or_expire(
     taken
 }
 
-/// A Welcome to a group we are in. One whose commit lies ahead may follow a removal that was not
-/// read yet, so the topic is read to its end before it is taken for a repetition.
+/// A Welcome to a group we are in: a repetition, unless its commit lies ahead. Then it follows a
+/// removal that was not read yet; the topic is read to its end, and the Welcome waits for it.
 fn active(ctx: &GroupCtx, anchor: SequenceId, read: bool) -> Result<Outcomes, Missing> {
     if anchor <= ctx.position.processed {
         return Ok(Outcomes::Repeated);

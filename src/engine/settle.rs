@@ -1,7 +1,7 @@
 //! What an own envelope means once it is met in the topic, and what a new epoch means for what is
 //! still to be sent (GMOD-016, GMOD-036, CONS-021).
 
-use crate::base::{Nanos, SequenceId};
+use crate::base::{InstallationId, Nanos, SequenceId};
 use crate::consent::{Entity, Record, State, app_act, sending};
 use crate::engine::consent::groups_of;
 use crate::engine::event::Event;
@@ -10,8 +10,8 @@ use crate::engine::state::{GroupCtx, ThreadCtx};
 use crate::engine::unit::Unit;
 use crate::error::Error;
 use crate::store::rows::{
-    AttemptRow, GroupKind, GroupState, IntentRow, IntentState, MessageRow, MessageStatus, Operation,
-    SettingsView,
+    AttemptRow, GroupKind, GroupRow, GroupState, IntentRow, IntentState, LeftOut, MessageRow, MessageStatus,
+    Operation, SettingsView,
 };
 
 /// Attempts no intent names any more are kept for a late echo so many epochs.
@@ -148,10 +148,21 @@ pub fn rebuild_stale(ctx: &mut GroupCtx, unit: &mut Unit) {
         {
             intent.state = IntentState::ToPublish;
             intent.welcome = None;
+            forget_left_out(&ctx.row, &mut intent.left_out);
             ctx.put_intent(intent, unit);
         }
     }
     forget_old_attempts(ctx, unit);
+}
+
+/// Keeps of those left out what commits that were applied left out: the next attempt finds the others
+/// anew, or brings them in.
+fn forget_left_out(row: &GroupRow, left_out: &mut LeftOut) {
+    left_out.inboxes.clear();
+    let known = |id: &InstallationId| {
+        row.members.iter().any(|member| member.failed.contains(id) || member.installations.contains(id))
+    };
+    left_out.installations.retain(known);
 }
 
 /// What an operation ends with that own removal has cut off.
@@ -164,20 +175,6 @@ fn forget_old_attempts(ctx: &mut GroupCtx, unit: &mut Unit) {
     let old = ctx.attempts.values().filter(|a| a.epoch + KEPT_EPOCHS < ctx.row.epoch && !named(&a.hash));
     let old: Vec<[u8; 32]> = old.map(|attempt| attempt.hash).collect();
     old.into_iter().for_each(|hash| ctx.end_attempt(hash, unit));
-}
-
-/// What an earlier stay in the group left undone goes on in this one. Its messages are encrypted
-/// again: nobody takes what was encrypted before the removal.
-pub fn resume(ctx: &mut GroupCtx, before: GroupCtx, unit: &mut Unit) {
-    ctx.attempts = before.attempts;
-    let old: Vec<[u8; 32]> = ctx.attempts.keys().copied().collect();
-    old.into_iter().for_each(|hash| ctx.end_attempt(hash, unit));
-    for mut intent in before.intents.into_values() {
-        if let IntentState::Published(_) = intent.state {
-            intent.state = IntentState::ToPublish;
-        }
-        ctx.put_intent(intent, unit);
-    }
 }
 
 /// A change of ours can never be made, and `why`. A DM that nobody else is in has failed with it:

@@ -36,6 +36,7 @@ pub mod profile;
 mod create;
 mod describe;
 mod group;
+mod hpke;
 mod key_package;
 mod keys;
 mod open;

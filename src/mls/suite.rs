@@ -9,205 +9,54 @@ use chacha20poly1305::ChaCha20Poly1305;
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 use hkdf::Hkdf;
-use hpke_rs::{Hpke, HpkeError, Mode};
-use hpke_rs_crypto::HpkeCrypto;
-use hpke_rs_crypto::error::Error as HpkeCryptoError;
-use hpke_rs_crypto::types::{AeadAlgorithm, KdfAlgorithm, KemAlgorithm};
-use hpke_rs_rust_crypto::HpkeRustCrypto;
+use hpke_rs::{Hpke, HpkeError};
 use openmls_traits::crypto::OpenMlsCrypto;
 use openmls_traits::random::OpenMlsRand;
 use openmls_traits::types::{
     AeadType, Ciphersuite, CryptoError, ExporterSecret, HashType, HpkeAeadType, HpkeCiphertext, HpkeConfig,
     HpkeKdfType, HpkeKemType, HpkeKeyPair, SignatureScheme,
 };
-use rand_core::Rng as _;
 use sha2::{Digest, Sha256};
 use tls_codec::SecretVLBytes;
-use x25519_dalek::{PublicKey, StaticSecret};
-use zeroize::Zeroize as _;
 
-/// HPKE over X25519, HKDF-SHA256 and ChaCha20-Poly1305.
-#[derive(Debug)]
-pub struct SuiteHpke;
+use super::hpke::{SuiteHpke, hpke};
 
-type Pair = (Vec<u8>, Vec<u8>);
-
-fn only_x25519(alg: KemAlgorithm) -> Result<(), HpkeCryptoError> {
-    match alg {
-        KemAlgorithm::DhKem25519 => Ok(()),
-        _ => Err(HpkeCryptoError::UnknownKemAlgorithm),
-    }
-}
-
-fn only_sha256_kdf(alg: KdfAlgorithm) -> Result<(), HpkeCryptoError> {
-    match alg {
-        KdfAlgorithm::HkdfSha256 => Ok(()),
-        _ => Err(HpkeCryptoError::UnknownKdfAlgorithm),
-    }
-}
-
-fn only_chacha_hpke(alg: AeadAlgorithm) -> Result<(), HpkeCryptoError> {
-    match alg {
-        AeadAlgorithm::ChaCha20Poly1305 => Ok(()),
-        _ => Err(HpkeCryptoError::UnknownAeadAlgorithm),
-    }
+/// Fails with `other` for any algorithm but the suite's.
+pub(super) fn only<A: PartialEq, E>(asked: A, ours: A, other: E) -> Result<(), E> {
+    if asked == ours { Ok(()) } else { Err(other) }
 }
 
 fn only_sha256(hash: HashType) -> Result<(), CryptoError> {
-    match hash {
-        HashType::Sha2_256 => Ok(()),
-        _ => Err(CryptoError::UnsupportedHashAlgorithm),
-    }
+    only(hash, HashType::Sha2_256, CryptoError::UnsupportedHashAlgorithm)
 }
 
 fn only_chacha(alg: AeadType) -> Result<(), CryptoError> {
-    match alg {
-        AeadType::ChaCha20Poly1305 => Ok(()),
-        _ => Err(CryptoError::UnsupportedAeadAlgorithm),
-    }
+    only(alg, AeadType::ChaCha20Poly1305, CryptoError::UnsupportedAeadAlgorithm)
 }
 
 fn only_ed25519(alg: SignatureScheme) -> Result<(), CryptoError> {
-    match alg {
-        SignatureScheme::ED25519 => Ok(()),
-        _ => Err(CryptoError::UnsupportedSignatureScheme),
-    }
+    only(alg, SignatureScheme::ED25519, CryptoError::UnsupportedSignatureScheme)
 }
 
 /// HMAC-SHA256 under `salt`, which is what HKDF extracts with (RFC 5869 section 2.2).
-fn extract(salt: &[u8], ikm: &[u8]) -> Vec<u8> {
+pub(super) fn extract(salt: &[u8], ikm: &[u8]) -> Vec<u8> {
     Hkdf::<Sha256>::extract(Some(salt), ikm).0.to_vec()
 }
 
-fn expand(prk: &[u8], info: &[u8], length: usize) -> Option<Vec<u8>> {
+pub(super) fn expand(prk: &[u8], info: &[u8], length: usize) -> Option<Vec<u8>> {
     let mut okm = vec![0; length];
     Hkdf::<Sha256>::from_prk(prk).ok()?.expand(info, &mut okm).ok()?;
     Some(okm)
 }
 
-fn seal(key: &[u8], nonce: &[u8], aad: &[u8], msg: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn seal(key: &[u8], nonce: &[u8], aad: &[u8], msg: &[u8]) -> Option<Vec<u8>> {
     let nonce: &[u8; 12] = nonce.try_into().ok()?;
     ChaCha20Poly1305::new_from_slice(key).ok()?.encrypt(nonce.into(), Payload { msg, aad }).ok()
 }
 
-fn unseal(key: &[u8], nonce: &[u8], aad: &[u8], msg: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn unseal(key: &[u8], nonce: &[u8], aad: &[u8], msg: &[u8]) -> Option<Vec<u8>> {
     let nonce: &[u8; 12] = nonce.try_into().ok()?;
     ChaCha20Poly1305::new_from_slice(key).ok()?.decrypt(nonce.into(), Payload { msg, aad }).ok()
-}
-
-fn secret(sk: &[u8]) -> Result<StaticSecret, HpkeCryptoError> {
-    let mut bytes: [u8; 32] = sk.try_into().map_err(|_| HpkeCryptoError::KemInvalidSecretKey)?;
-    let secret = StaticSecret::from(bytes);
-    bytes.zeroize();
-    Ok(secret)
-}
-
-impl HpkeCrypto for SuiteHpke {
-    type HpkePrng = <HpkeRustCrypto as HpkeCrypto>::HpkePrng;
-
-    fn name() -> String {
-        "X25519".into()
-    }
-
-    fn supports_kdf(alg: KdfAlgorithm) -> Result<(), HpkeCryptoError> {
-        only_sha256_kdf(alg)
-    }
-
-    fn supports_kem(alg: KemAlgorithm) -> Result<(), HpkeCryptoError> {
-        only_x25519(alg)
-    }
-
-    fn supports_aead(alg: AeadAlgorithm) -> Result<(), HpkeCryptoError> {
-        only_chacha_hpke(alg)
-    }
-
-    fn prng() -> Self::HpkePrng {
-        HpkeRustCrypto::prng()
-    }
-
-    fn kdf_extract(alg: KdfAlgorithm, salt: &[u8], ikm: &[u8]) -> Result<Vec<u8>, HpkeCryptoError> {
-        only_sha256_kdf(alg)?;
-        Ok(extract(salt, ikm))
-    }
-
-    fn kdf_expand(
-        alg: KdfAlgorithm,
-        prk: &[u8],
-        info: &[u8],
-        output_size: usize,
-    ) -> Result<Vec<u8>, HpkeCryptoError> {
-        only_sha256_kdf(alg)?;
-        expand(prk, info, output_size).ok_or(HpkeCryptoError::HpkeInvalidOutputLength)
-    }
-
-    /// RFC 7748 section 6.1: an all-zero result is refused.
-    fn dh(alg: KemAlgorithm, pk: &[u8], sk: &[u8]) -> Result<Vec<u8>, HpkeCryptoError> {
-        only_x25519(alg)?;
-        let pk: [u8; 32] = pk.try_into().map_err(|_| HpkeCryptoError::KemInvalidPublicKey)?;
-        let shared = secret(sk)?.diffie_hellman(&PublicKey::from(pk));
-        if !shared.was_contributory() {
-            return Err(HpkeCryptoError::KemInvalidPublicKey);
-        }
-        Ok(shared.as_bytes().to_vec())
-    }
-
-    fn secret_to_public(alg: KemAlgorithm, sk: &[u8]) -> Result<Vec<u8>, HpkeCryptoError> {
-        only_x25519(alg)?;
-        Ok(PublicKey::from(&secret(sk)?).as_bytes().to_vec())
-    }
-
-    fn kem_key_gen(alg: KemAlgorithm, prng: &mut Self::HpkePrng) -> Result<Pair, HpkeCryptoError> {
-        only_x25519(alg)?;
-        let mut bytes = [0; 32];
-        prng.fill_bytes(&mut bytes);
-        let secret = StaticSecret::from(bytes);
-        bytes.zeroize();
-        Ok((PublicKey::from(&secret).as_bytes().to_vec(), secret.to_bytes().to_vec()))
-    }
-
-    // The three below belong to post-quantum and NIST KEMs.
-    fn kem_key_gen_derand(_: KemAlgorithm, _: &[u8]) -> Result<Pair, HpkeCryptoError> {
-        Err(HpkeCryptoError::UnknownKemAlgorithm)
-    }
-
-    fn kem_encaps(_: KemAlgorithm, _: &[u8], _: &mut Self::HpkePrng) -> Result<Pair, HpkeCryptoError> {
-        Err(HpkeCryptoError::UnknownKemAlgorithm)
-    }
-
-    fn kem_decaps(_: KemAlgorithm, _: &[u8], _: &[u8]) -> Result<Vec<u8>, HpkeCryptoError> {
-        Err(HpkeCryptoError::UnknownKemAlgorithm)
-    }
-
-    fn dh_validate_sk(_: KemAlgorithm, _: &[u8]) -> Result<Vec<u8>, HpkeCryptoError> {
-        Err(HpkeCryptoError::UnknownKemAlgorithm)
-    }
-
-    fn aead_seal(
-        alg: AeadAlgorithm,
-        key: &[u8],
-        nonce: &[u8],
-        aad: &[u8],
-        msg: &[u8],
-    ) -> Result<Vec<u8>, HpkeCryptoError> {
-        only_chacha_hpke(alg)?;
-        seal(key, nonce, aad, msg).ok_or_else(|| HpkeCryptoError::CryptoLibraryError("sealing".into()))
-    }
-
-    fn aead_open(
-        alg: AeadAlgorithm,
-        key: &[u8],
-        nonce: &[u8],
-        aad: &[u8],
-        msg: &[u8],
-    ) -> Result<Vec<u8>, HpkeCryptoError> {
-        only_chacha_hpke(alg)?;
-        unseal(key, nonce, aad, msg).ok_or(HpkeCryptoError::AeadOpenError)
-    }
-}
-
-/// HPKE in base mode, the only one MLS uses.
-pub fn hpke() -> Hpke<SuiteHpke> {
-    Hpke::new(Mode::Base, KemAlgorithm::DhKem25519, KdfAlgorithm::HkdfSha256, AeadAlgorithm::ChaCha20Poly1305)
 }
 
 fn configured(config: &HpkeConfig) -> Result<Hpke<SuiteHpke>, CryptoError> {
@@ -406,6 +255,8 @@ fn refused(error: HpkeError) -> CryptoError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hpke_rs_crypto::HpkeCrypto as _;
+    use hpke_rs_crypto::types::KemAlgorithm;
     use openmls_rust_crypto::RustCrypto;
 
     const CONFIG: HpkeConfig =

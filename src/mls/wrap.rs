@@ -11,9 +11,9 @@ use openmls::prelude::KeyPackageBundle;
 use openmls::prelude::tls_codec::{DeserializeBytes as _, Serialize as _};
 use openmls_traits::types::HpkeCiphertext;
 
+use super::hpke::{SuiteHpke, hpke};
 use super::scratch::Scratch;
 use super::storage::KEY_PACKAGE;
-use super::suite::{SuiteHpke, hpke};
 use super::welcome::WelcomeError;
 use crate::base::write_varint;
 use crate::wire::{AEAD_CHACHA20_POLY1305, WelcomeMetadata, WelcomePointerV1};

@@ -1,19 +1,20 @@
 //! A small world for native tests: virtual clock, seeded chance, one delivery, many clients.
 #![allow(dead_code)] // each test file uses its part
 
+pub mod chance;
 pub mod dump;
 pub mod forge;
 pub mod gate;
+pub mod group;
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
+use chance::Chance;
 use dovetail::base::{GroupId, InboxId, MessageId, Nanos, Platform, SharedPlatform};
-use dovetail::client::{
-    Client, Conversation, Inspection, NewGroup, OpenOptions, Role, Setting, Sign, SyncReport,
-};
+use dovetail::client::{Client, Conversation, Inspection, OpenOptions, Sign, SyncReport};
 use dovetail::consent::{Entity, State};
 use dovetail::delivery::{Delivery, MemoryDelivery};
 use dovetail::engine::history::HistoryOptions;
@@ -21,8 +22,7 @@ use dovetail::engine::leave::is_request as is_leave_request;
 use dovetail::engine::list::ListOptions;
 use dovetail::error::Error;
 use dovetail::identity::{Identifier, address_of, sign_erc191};
-use dovetail::policy::{ALL_MEMBERS, Row};
-use dovetail::store::rows::{GroupRow, LeftOut, MessageKind, MessageRow};
+use dovetail::store::rows::{MessageKind, MessageRow};
 use dovetail::store::{MemoryStore, Store};
 use dovetail::wire::EncodedContent;
 use futures::executor::{LocalPool, LocalSpawner};
@@ -55,12 +55,9 @@ impl Platform for TestPlatform {
 
     fn random(&self, out: &mut [u8]) {
         for byte in out {
-            // SplitMix64: enough for ids in tests.
-            let z = self.seed.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
-            self.seed.set(z);
-            let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            *byte = (z ^ (z >> 31)) as u8;
+            let mut chance = Chance(self.seed.get());
+            *byte = chance.next() as u8;
+            self.seed.set(chance.0);
         }
     }
 
@@ -339,60 +336,6 @@ impl User {
 
     pub fn consent(&self, entity: Entity) -> State {
         self.call(move |client| async move { client.consent(entity).await }).expect("a state")
-    }
-
-    /// A group with these members, added.
-    pub fn group(&self, members: &[&User]) -> GroupId {
-        self.group_with(members, ALL_MEMBERS)
-    }
-
-    /// A group with these members and policies, added.
-    pub fn group_with(&self, members: &[&User], policies: &[Row]) -> GroupId {
-        let new = NewGroup {
-            members: members.iter().map(|user| user.inbox()).collect(),
-            policies: policies.to_vec(),
-            ..NewGroup::default()
-        };
-        let group = self.call(move |client| async move { client.create_group(new).await }).expect("a group");
-        self.sync();
-        members.iter().for_each(|member| drop(member.sync()));
-        group
-    }
-
-    pub fn add(&self, group: GroupId, inboxes: &[InboxId]) -> Result<LeftOut, Error> {
-        let inboxes = inboxes.to_vec();
-        self.call(move |client| async move { client.add_members(group, &inboxes).await })
-    }
-
-    pub fn remove(&self, group: GroupId, inboxes: &[InboxId]) -> Result<(), Error> {
-        let inboxes = inboxes.to_vec();
-        self.call(move |client| async move { client.remove_members(group, &inboxes).await })
-    }
-
-    pub fn set(&self, group: GroupId, setting: Setting) -> Result<(), Error> {
-        self.call(move |client| async move { client.change_settings(group, vec![setting]).await })
-    }
-
-    pub fn name(&self, group: GroupId, name: &str) -> Result<(), Error> {
-        self.set(group, Setting::Name(name.into()))
-    }
-
-    pub fn role(&self, group: GroupId, inbox: InboxId, role: Role, given: bool) -> Result<(), Error> {
-        self.call(move |client| async move { client.set_role(group, inbox, role, given).await })
-    }
-
-    pub fn leave(&self, group: GroupId) -> Result<(), Error> {
-        self.call(move |client| async move { client.request_removal(group).await })
-    }
-
-    /// The stored row of a group.
-    pub fn row(&self, group: GroupId) -> GroupRow {
-        dump::Dump::of(&self.store).groups().remove(&group).expect("a group")
-    }
-
-    /// Member inboxes of a group, ascending.
-    pub fn members(&self, group: GroupId) -> Vec<InboxId> {
-        self.row(group).members.iter().map(|member| member.inbox).collect()
     }
 
     /// Decides about a conversation.

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use dovetail::base::sha256;
 
+use crate::common::chance::Chance;
+
 /// How long a decoder is tried when nothing else is asked for.
 const DEFAULT: Duration = Duration::from_millis(700);
 /// An input that takes longer than this is as bad as a panic.
@@ -13,25 +15,10 @@ const SLOW: Duration = Duration::from_secs(5);
 /// Bytes that are the edge of something.
 const EDGES: [u8; 12] = [0, 1, 2, 0x3f, 0x40, 0x7f, 0x80, 0x81, 0xbf, 0xc0, 0xfe, 0xff];
 
-/// Seeded chance (SplitMix64).
-pub struct Chance(u64);
-
-impl Chance {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub fn below(&mut self, end: usize) -> usize {
-        (self.next() % end.max(1) as u64) as usize
-    }
-
-    fn bytes(&mut self, most: usize) -> Vec<u8> {
-        let count = self.below(most) + 1;
-        (0..count).map(|_| self.next() as u8).collect()
-    }
+/// A few random bytes.
+fn random(chance: &mut Chance, most: usize) -> Vec<u8> {
+    let count = chance.below(most) + 1;
+    (0..count).map(|_| chance.next() as u8).collect()
 }
 
 /// Tries a decoder on kept cases, on the samples, and on mutations of them.
@@ -109,11 +96,11 @@ fn mutate(bytes: &mut Vec<u8>, samples: &[Vec<u8>], chance: &mut Chance) {
     let at = chance.below(bytes.len());
     let until = (at + 1 + chance.below(24)).min(bytes.len());
     match chance.below(9) {
-        _ if bytes.is_empty() => *bytes = chance.bytes(40),
+        _ if bytes.is_empty() => *bytes = random(chance, 40),
         0 => bytes[at] ^= 1 << chance.below(8),
         1 => bytes[at] = EDGES[chance.below(EDGES.len())],
         2 => bytes.truncate(at),
-        3 => drop(bytes.splice(at..at, chance.bytes(24))),
+        3 => drop(bytes.splice(at..at, random(chance, 24))),
         4 => drop(bytes.drain(at..until)),
         5 => {
             let again = bytes[at..until].to_vec();

@@ -6,7 +6,6 @@
 mod common;
 
 mod acts;
-mod chance;
 mod counts;
 mod device;
 mod ends;

@@ -9,7 +9,7 @@ use dovetail::delivery::memory::Faults;
 use dovetail::error::Error;
 use dovetail::store::rows::{GroupState, LeftOut};
 
-use crate::chance::Chance;
+use crate::common::chance::Chance;
 use crate::common::dump::{self, Dump};
 use crate::common::{User, World};
 use crate::device::{Device, Page};

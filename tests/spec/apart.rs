@@ -8,27 +8,17 @@ use dovetail::base::{GroupId, Platform, Topic};
 use dovetail::client::Setting;
 use dovetail::policy::ADMINS_ONLY;
 use dovetail::store::rows::{GroupState, MessageRow, MessageStatus};
-
-use crate::common::dump::{self, Dump};
-use crate::common::forge::{self, Forger};
-use crate::common::{User, World};
 use dovetail::wire::ClientEnvelope;
 
-fn sync_all(users: &[&User]) {
-    for _ in 0..3 {
-        users.iter().for_each(|user| drop(user.sync()));
-    }
-}
+use crate::common::dump::Dump;
+use crate::common::forge::{self, Forger};
+use crate::common::group::{sync_all, together as agree};
+use crate::common::{User, World};
 
+/// Everybody agrees, and nobody has anything left to do.
 fn together(group: GroupId, users: &[&User]) {
-    let first = users[0].row(group);
-    for user in users {
-        let row = user.row(group);
-        assert_eq!((row.epoch, &row.authenticator), (first.epoch, &first.authenticator));
-        assert_eq!(row.members, first.members);
-        assert!(Dump::of(&user.store).intents().is_empty());
-        dump::check(&user.store);
-    }
+    agree(group, users);
+    assert!(users.iter().all(|user| Dump::of(&user.store).intents().is_empty()));
 }
 
 #[test]

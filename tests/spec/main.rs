@@ -5,6 +5,7 @@ mod common;
 
 mod adversary;
 mod apart;
+mod coming_and_going;
 mod commits;
 mod consent;
 mod dm;
@@ -23,6 +24,7 @@ mod key_packages;
 mod lies;
 mod noise;
 mod proposals;
+mod races;
 mod rejoin;
 mod shared_welcomes;
 mod simulation;

@@ -14,32 +14,13 @@ use dovetail::engine::list::ListOptions;
 use dovetail::store::rows::{EnvelopeRow, MessageKind, MessageStatus};
 use dovetail::wire::EncodedContent;
 
+use crate::common::chance::Chance;
 use crate::common::dump::{self, Dump};
 use crate::common::gate::Plan;
 use crate::common::{User, World, text_of};
 
 const SEEDS: u64 = 200;
 const STEPS: usize = 45;
-
-/// SplitMix64.
-struct Chance(u64);
-
-impl Chance {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        (self.next() % end as u64) as usize
-    }
-
-    fn one_in(&mut self, n: usize) -> bool {
-        self.below(n) == 0
-    }
-}
 
 /// A page of a device and what it was told.
 struct Device {

@@ -1,4 +1,4 @@
-//! The seed's choices.
+//! Seeded chance: what a seed chooses once, it chooses again.
 
 /// SplitMix64.
 pub struct Chance(pub u64);
@@ -12,7 +12,7 @@ impl Chance {
     }
 
     pub fn below(&mut self, end: usize) -> usize {
-        (self.next() % end as u64) as usize
+        (self.next() % end.max(1) as u64) as usize
     }
 
     pub fn one_in(&mut self, n: usize) -> bool {
