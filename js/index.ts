@@ -18,7 +18,7 @@ export {
 export { type LeaveRequest, contentTypeLeaveRequest, isLeaveRequest } from "./content/leave-request.js";
 export { TextCodec, contentTypeText, encodeText, isText } from "./content/text.js";
 export { Conversation } from "./conversation.js";
-export { Conversations, type MessageStreamFilter } from "./conversations.js";
+export { type ConversationStreamFilter, Conversations, type MessageStreamFilter } from "./conversations.js";
 export {
   type Delivery,
   DeliveryRefused,

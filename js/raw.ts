@@ -310,7 +310,12 @@ export interface RawListMessages {
 /** What a subscription reports; the defaults of absent fields are CONS-042, 043 and 044. */
 export type RawFilter =
   | { of: "messages"; conversationId?: string; conversationType?: ConversationType; consentStates?: ConsentState[] }
-  | { of: "conversations"; conversationType?: ConversationType; consentStates?: ConsentState[] }
+  | {
+      of: "conversations";
+      conversationType?: ConversationType;
+      consentStates?: ConsentState[];
+      includeDuplicateDms?: boolean;
+    }
   | { of: "consent" };
 
 export type RawEvent =

@@ -194,7 +194,11 @@ impl Arg {
             "messages" => {
                 Interest::Messages { conversation: self.may("conversationId", Arg::id)?, kind, states }
             }
-            "conversations" => Interest::Conversations { kind, states },
+            "conversations" => Interest::Conversations {
+                kind,
+                states,
+                duplicates: self.may("includeDuplicateDms", Arg::flag)?.unwrap_or_default(),
+            },
             "consent" => Interest::Consent,
             _ => return Err(self.wrong("of messages, conversations or consent")),
         };

@@ -15,7 +15,7 @@ pub enum Event {
         thread: ThreadId,
         /// Consent of the thread at that moment.
         consent: State,
-        /// Another group of the same thread was known already (DMS-007).
+        /// Another group of the same thread is known (DMS-007).
         duplicate: bool,
     },
     /// A group's members, settings, activity, hold or state changed.
