@@ -11,7 +11,8 @@ use crate::client::{Client, EventSubscription};
 use crate::consent::{Entity, Filter, State};
 use crate::engine::event::Event;
 use crate::error::Error;
-use crate::store::rows::{GroupKind, MessageKind, MessageRow, MessageStatus};
+use crate::store::rows::{ContentTypeView, GroupKind, MessageKind, MessageRow, MessageStatus};
+use crate::wire::about::is_silent;
 
 /// How many told messages are remembered, in case another tab tells of one again.
 const LATELY: usize = 1024;
@@ -27,7 +28,12 @@ pub enum Interest {
         kind: Option<GroupKind>,
         /// Of conversations in these states.
         states: Option<Vec<State>>,
+        /// Of these content types, by type id. Otherwise of all but reactions, edits, deletions and
+        /// read receipts.
+        types: Option<Vec<String>>,
     },
+    /// Messages that were taken back or have disappeared.
+    Deletions,
     /// New conversations.
     Conversations {
         /// Of this kind.
@@ -43,6 +49,8 @@ pub enum Interest {
 pub enum News {
     /// A message.
     Message(Box<MessageRow>),
+    /// A message that was taken back, or as it was before it disappeared.
+    Deletion(Box<MessageRow>),
     /// A new conversation.
     Conversation(GroupId),
     /// Decisions of one commit.
@@ -88,13 +96,15 @@ struct Picker {
 impl Picker {
     fn pick(&self, events: &[Event]) -> Vec<News> {
         match &self.interest {
-            Interest::Messages { kind, states, .. } => {
+            Interest::Messages { kind, states, types, .. } => {
                 let filter = match self.thread {
                     Some(_) => Filter::one_conversation(states.as_deref()),
                     None => Filter::all_messages(states.as_deref()),
                 };
-                events.iter().filter_map(|event| self.message(event, *kind, filter)).collect()
+                let of = |event| self.message(event, *kind, filter).filter(|row| is_of(row, types.as_deref()));
+                events.iter().filter_map(of).map(News::Message).collect()
             }
+            Interest::Deletions => events.iter().filter_map(|event| self.deletion(event)).collect(),
             Interest::Conversations { kind, states } => {
                 let filter = Filter::conversations(states.as_deref());
                 events.iter().filter_map(|event| conversation(event, *kind, filter)).collect()
@@ -110,7 +120,7 @@ impl Picker {
         }
     }
 
-    fn message(&self, event: &Event, kind: Option<GroupKind>, filter: Filter) -> Option<News> {
+    fn message(&self, event: &Event, kind: Option<GroupKind>, filter: Filter) -> Option<Box<MessageRow>> {
         let Event::Message { row, consent } = event else { return None };
         let wanted = self.thread.is_none_or(|thread| thread == row.thread)
             && is_kind(row.thread, kind)
@@ -120,7 +130,17 @@ impl Picker {
             MessageStatus::Published => !self.told.borrow_mut().remove(&row.id) && self.remember(row.id),
             _ => wanted && self.told.borrow_mut().insert(row.id),
         };
-        (wanted && news).then(|| News::Message(row.clone()))
+        (wanted && news).then(|| row.clone())
+    }
+
+    /// Each once, though another tab may tell of it too.
+    fn deletion(&self, event: &Event) -> Option<News> {
+        let row = match event {
+            Event::MessageDeleted { row } => row,
+            Event::MessageExpired { row } if is_of(row, None) => row,
+            _ => return None,
+        };
+        self.remember(row.id).then(|| News::Deletion(row.clone()))
     }
 
     /// Notes a message as told; false when it was.
@@ -135,6 +155,11 @@ impl Picker {
         lately.push_back(id);
         true
     }
+}
+
+fn is_of(row: &MessageRow, types: Option<&[String]>) -> bool {
+    let ContentTypeView { authority, type_id, .. } = &row.content_type;
+    types.map_or_else(|| !is_silent(authority, type_id), |types| types.contains(type_id))
 }
 
 fn conversation(event: &Event, kind: Option<GroupKind>, filter: Filter) -> Option<News> {

@@ -8,12 +8,15 @@
 mod decide;
 mod driver;
 mod events;
+mod expiry;
 mod feed;
 mod groups;
 mod history;
+mod hung;
 mod identity;
 mod inspect;
 mod installations;
+mod judge;
 mod key_packages;
 mod list;
 mod load;
@@ -37,6 +40,7 @@ pub use crate::engine::settings::{NewGroup, Role, Setting};
 pub use events::EventSubscription;
 pub use feed::{Interest, News};
 pub use history::Page;
+pub use hung::{Hung, Quoted};
 pub use identity::Logs;
 pub use inspect::{GroupInspection, Inspection, PendingIntent};
 pub use installations::KeyPackageStatus;
@@ -89,6 +93,7 @@ pub(crate) struct Inner {
     echoes: RefCell<BTreeSet<[u8; 32]>>,
     kicked: RefCell<BTreeSet<GroupId>>,
     live: RefCell<Option<sync::Live>>,
+    expiry: expiry::Alarm,
     retry: pointers::Retry,
     /// The last local time a step was given.
     last_ns: Cell<i64>,
@@ -124,6 +129,7 @@ impl Client {
             return;
         }
         self.0.live.borrow_mut().take();
+        self.0.expiry.stop();
         self.0.hub.close();
         // Waits for the step under way, so that its commit is whole.
         let mut cache = self.0.cache.lock().await;
@@ -147,6 +153,7 @@ impl Client {
     pub fn abandon(&self) {
         self.0.closed.set(true);
         self.0.live.borrow_mut().take();
+        self.0.expiry.stop();
         self.0.hub.close();
     }
 }

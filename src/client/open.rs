@@ -78,7 +78,7 @@ impl Client {
         let version = PROTOCOL_VERSION.parse().map_err(|_| Error::bug("own version"))?;
         let keys = InstallationKeys::from_seed(row.seed);
         let me = Me { inbox: row.inbox, installation: row.installation, keys, version };
-        Ok(Self(Rc::new(Inner {
+        let client = Self(Rc::new(Inner {
             store,
             delivery,
             platform,
@@ -97,10 +97,13 @@ impl Client {
             echoes: RefCell::new(BTreeSet::new()),
             kicked: RefCell::new(BTreeSet::new()),
             live: RefCell::new(None),
+            expiry: super::expiry::Alarm::default(),
             retry: Default::default(),
             last_ns: Cell::new(0),
             closed: Cell::new(false),
-        })))
+        }));
+        client.0.watch_expiry();
+        Ok(client)
     }
 
     /// Publishes this installation's key package and the identity update that adds it.

@@ -18,7 +18,7 @@ use crate::store::rows::{MessageRow, MessageStatus};
 const PATIENCE_MS: u32 = 10_000;
 
 /// What another client on the same database committed, without what can be read there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Overheard {
     /// [`Event::Conversation`].
     Conversation(GroupId, State, bool),
@@ -26,6 +26,10 @@ pub enum Overheard {
     GroupChanged(GroupId),
     /// [`Event::Message`] and [`Event::MessageStatus`].
     Message(MessageId, State),
+    /// [`Event::MessageDeleted`].
+    Deleted(MessageId),
+    /// [`Event::MessageExpired`]: the whole row, since it is stored no more.
+    Expired(Box<MessageRow>),
     /// [`Event::Consent`].
     Consent(Entity, State),
 }
@@ -40,7 +44,7 @@ impl Overheard {
 
     fn message(&self) -> Option<MessageId> {
         match self {
-            Self::Message(id, _) => Some(*id),
+            Self::Message(id, _) | Self::Deleted(id) => Some(*id),
             _ => None,
         }
     }
@@ -53,6 +57,8 @@ impl Overheard {
             }
             Event::GroupChanged { group, .. } => Some(Self::GroupChanged(*group)),
             Event::Message { row, consent } => Some(Self::Message(row.id, *consent)),
+            Event::MessageDeleted { row } => Some(Self::Deleted(row.id)),
+            Event::MessageExpired { row } => Some(Self::Expired(row.clone())),
             Event::Consent { entity, state } => Some(Self::Consent(*entity, *state)),
             // Comes with the message itself, or with a change of its group.
             Event::MessageStatus { .. } => None,
@@ -89,8 +95,9 @@ impl Inner {
             self.group_rows(&groups).await?.into_iter().map(|row| (row.id, row.thread())).gather();
         let messages: Vec<MessageId> = told.iter().filter_map(Overheard::message).collect();
         let rows = self.message_rows(&messages).await?.into_iter().flatten();
-        let mut messages: BTreeMap<MessageId, MessageRow> = rows.map(|row| (row.id, row)).gather();
-        let event = |one: &Overheard| match *one {
+        let messages: BTreeMap<MessageId, MessageRow> = rows.map(|row| (row.id, row)).gather();
+        let message = |id: &MessageId| Some(Box::new(messages.get(id)?.clone()));
+        let event = |one: &Overheard| match one.clone() {
             Overheard::Conversation(group, consent, duplicate) => {
                 let thread = *groups.get(&group)?;
                 Some(Event::Conversation { group, thread, consent, duplicate })
@@ -99,8 +106,10 @@ impl Inner {
                 Some(Event::GroupChanged { group, thread: *groups.get(&group)? })
             }
             Overheard::Message(id, consent) => {
-                Some(Event::Message { row: Box::new(messages.remove(&id)?), consent })
+                Some(Event::Message { row: message(&id)?, consent })
             }
+            Overheard::Deleted(id) => Some(Event::MessageDeleted { row: message(&id)? }),
+            Overheard::Expired(row) => Some(Event::MessageExpired { row }),
             Overheard::Consent(entity, state) => Some(Event::Consent { entity, state }),
         };
         Ok(told.iter().filter_map(event).collect())
@@ -121,7 +130,11 @@ impl Inner {
                     let Some(thread) = cache.groups.get(group).map(|ctx| ctx.row.thread()) else { continue };
                     (*group, thread)
                 }
-                Event::Consent { .. } | Event::MessageStatus { .. } => continue,
+                // What is loaded of a group holds no messages.
+                Event::Consent { .. }
+                | Event::MessageStatus { .. }
+                | Event::MessageDeleted { .. }
+                | Event::MessageExpired { .. } => continue,
             };
             cache.groups.remove(&group);
             cache.threads.remove(&thread);

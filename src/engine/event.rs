@@ -43,6 +43,16 @@ pub enum Event {
         /// The new state.
         status: MessageStatus,
     },
+    /// A message was taken back (PROC-037).
+    MessageDeleted {
+        /// The row without its content.
+        row: Box<MessageRow>,
+    },
+    /// A message disappeared (META-051).
+    MessageExpired {
+        /// The row as it was.
+        row: Box<MessageRow>,
+    },
     /// A stored consent state changed.
     Consent {
         /// What it is about.
