@@ -140,8 +140,8 @@ impl Picker {
 fn conversation(event: &Event, kind: Option<GroupKind>, filter: Filter) -> Option<News> {
     match event {
         // Another group of a DM that is known already is no new conversation (DMS-007).
-        Event::Conversation { group, thread, consent, duplicate: false }
-            if is_kind(*thread, kind) && filter.includes(*consent) =>
+        Event::Conversation { group, thread, kind: own, consent, duplicate: false, .. }
+            if *own != GroupKind::Sync && is_kind(*thread, kind) && filter.includes(*consent) =>
         {
             Some(News::Conversation(*group))
         }

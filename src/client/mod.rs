@@ -7,6 +7,7 @@
 
 mod decide;
 mod driver;
+mod event_queue;
 mod events;
 mod feed;
 mod groups;
@@ -34,6 +35,7 @@ mod verbs;
 mod welcomes;
 
 pub use crate::engine::settings::{NewGroup, Role, Setting};
+pub use event_queue::{EventFilter, EventQueue};
 pub use events::EventSubscription;
 pub use feed::{Interest, News};
 pub use history::Page;
@@ -53,7 +55,7 @@ use std::rc::Rc;
 
 use futures::lock::Mutex;
 
-use crate::base::{GroupId, InboxId, InstallationId, SharedPlatform, ThreadId};
+use crate::base::{GroupId, InboxId, InstallationId, SequenceId, SharedPlatform, ThreadId};
 use crate::delivery::Delivery;
 use crate::engine::list::ListOptions;
 use crate::engine::state::Me;
@@ -90,6 +92,8 @@ pub(crate) struct Inner {
     kicked: RefCell<BTreeSet<GroupId>>,
     live: RefCell<Option<sync::Live>>,
     retry: pointers::Retry,
+    /// The own inbox's log was told of up to here.
+    announced: Cell<SequenceId>,
     /// The last local time a step was given.
     last_ns: Cell<i64>,
     closed: Cell<bool>,

@@ -70,6 +70,10 @@ pub fn receive(
         leave::serve(ctx, known.me, unit);
     }
     unit.changes.insert(&row);
+    // MLS opens nothing this installation sent, so it is another's.
+    let MessageRow { id, group, thread: of, expires_ns: expires, .. } = row;
+    let content_type = Some(row.content_type.clone()).filter(|known| !known.type_id.is_empty());
+    unit.events.push(Event::Received { id, group, thread: of, content_type, sender: inbox, expires });
     unit.events.push(Event::Message { row: Box::new(row), consent: thread.state() });
     Outcomes::Applied
 }
