@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use crate::base::{GroupId, Nanos, ThreadId};
 use crate::client::{Inner, expiry};
-use crate::engine::event::Event;
+use crate::engine::event::{Event, arrange};
 use crate::engine::state::{GroupCtx, ThreadCtx};
 use crate::engine::unit::{Ended, Unit};
 use crate::error::Error;
 use crate::store::StoreError;
-use crate::store::rows::CountersRow;
+use crate::store::rows::{CountersRow, GroupKind};
 
 /// How often a step is repeated because another tab committed first.
 const REPEATS: usize = 16;
@@ -132,6 +132,9 @@ impl Inner {
         let ended = std::mem::take(&mut unit.ended);
         self.last_ns.set(unit.last_tick().0);
         let (changes, events, counters) = unit.finish();
+        let of_devices = |group: &&GroupCtx| group.row.kind == GroupKind::Sync;
+        let hidden: Vec<GroupId> = groups.iter().filter(of_devices).map(|group| group.row.id).collect();
+        let events = arrange(events, &hidden);
         if !changes.is_empty() {
             let due = expiry::first_of(&changes);
             if let Err(error) = self.store.apply(changes).await {

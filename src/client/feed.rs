@@ -10,9 +10,9 @@ use crate::base::{GroupId, MessageId, ThreadId};
 use crate::client::{Client, EventSubscription};
 use crate::consent::{Entity, Filter, State};
 use crate::engine::event::Event;
+use crate::engine::history::Types;
 use crate::error::Error;
-use crate::store::rows::{ContentTypeView, GroupKind, MessageKind, MessageRow, MessageStatus};
-use crate::wire::about::is_silent;
+use crate::store::rows::{GroupKind, MessageKind, MessageRow, MessageStatus};
 
 /// How many told messages are remembered, in case another tab tells of one again.
 const LATELY: usize = 1024;
@@ -28,9 +28,8 @@ pub enum Interest {
         kind: Option<GroupKind>,
         /// Of conversations in these states.
         states: Option<Vec<State>>,
-        /// Of these content types, by type id. Otherwise of all but reactions, edits, deletions and
-        /// read receipts.
-        types: Option<Vec<String>>,
+        /// Of these content types.
+        types: Types,
     },
     /// Messages that were taken back or have disappeared.
     Deletions,
@@ -101,8 +100,8 @@ impl Picker {
                     Some(_) => Filter::one_conversation(states.as_deref()),
                     None => Filter::all_messages(states.as_deref()),
                 };
-                let of = |event| self.message(event, *kind, filter).filter(|row| is_of(row, types.as_deref()));
-                events.iter().filter_map(of).map(News::Message).collect()
+                let told = events.iter().filter_map(|event| self.message(event, *kind, filter));
+                told.filter(|row| types.admit(&row.content_type)).map(News::Message).collect()
             }
             Interest::Deletions => events.iter().filter_map(|event| self.deletion(event)).collect(),
             Interest::Conversations { kind, states } => {
@@ -135,12 +134,12 @@ impl Picker {
 
     /// Each once, though another tab may tell of it too.
     fn deletion(&self, event: &Event) -> Option<News> {
-        let row = match event {
-            Event::MessageDeleted { row } => row,
-            Event::MessageExpired { row } if is_of(row, None) => row,
-            _ => return None,
-        };
-        self.remember(row.id).then(|| News::Deletion(row.clone()))
+        match event {
+            Event::Gone { row } if Types::default().admit(&row.content_type) && self.remember(row.id) => {
+                Some(News::Deletion(row.clone()))
+            }
+            _ => None,
+        }
     }
 
     /// Notes a message as told; false when it was.
@@ -157,16 +156,11 @@ impl Picker {
     }
 }
 
-fn is_of(row: &MessageRow, types: Option<&[String]>) -> bool {
-    let ContentTypeView { authority, type_id, .. } = &row.content_type;
-    types.map_or_else(|| !is_silent(authority, type_id), |types| types.contains(type_id))
-}
-
 fn conversation(event: &Event, kind: Option<GroupKind>, filter: Filter) -> Option<News> {
     match event {
         // Another group of a DM that is known already is no new conversation (DMS-007).
-        Event::Conversation { group, thread, consent, duplicate: false }
-            if is_kind(*thread, kind) && filter.includes(*consent) =>
+        Event::Conversation { group, thread, kind: own, consent, duplicate: false, .. }
+            if *own != GroupKind::Sync && is_kind(*thread, kind) && filter.includes(*consent) =>
         {
             Some(News::Conversation(*group))
         }

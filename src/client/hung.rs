@@ -36,25 +36,41 @@ impl Client {
     /// # Errors
     /// `client.closed`, `store.*`.
     pub async fn dressed(&self, mut rows: Vec<MessageRow>) -> Result<Page, Error> {
-        self.0.open()?;
         let now = self.0.platform.now();
         rows.retain(|row| !row.is_gone(now));
+        let (mut page, annotated) = self.0.placed(rows).await?;
+        page.hung = self.0.dress(&mut page.rows, annotated).await?;
+        Ok(page)
+    }
+
+    /// Messages as a page, as they are and without what hangs on them.
+    ///
+    /// # Errors
+    /// `client.closed`, `store.*`.
+    pub async fn listed(&self, rows: Vec<MessageRow>) -> Result<Page, Error> {
+        self.0.placed(rows).await.map(|(page, _)| page)
+    }
+}
+
+impl Inner {
+    /// Where rows are listed, and whether any of their conversations has annotations.
+    async fn placed(&self, rows: Vec<MessageRow>) -> Result<(Page, bool), Error> {
+        self.open()?;
         let mut threads: Vec<ThreadId> = rows.iter().map(|row| row.thread).collect();
         threads.sort_unstable();
         threads.dedup();
+        let (mut page, mut annotated) = (Page { rows, ..Page::default() }, false);
         if threads.is_empty() {
-            return Ok(Page::default());
+            return Ok((page, annotated));
         }
         let read = |id: &ThreadId| [Read::Key(Table::Threads, id.to_key()), load::notes(*id)];
-        let answers = self.0.store.read(threads.iter().flat_map(read).collect()).await?;
-        let (mut listed, mut annotated) = (Vec::new(), false);
+        let answers = self.store.read(threads.iter().flat_map(read).collect()).await?;
         for answer in answers.chunks(2) {
             let [thread, notes] = answer else { return Err(Error::bug("a read without its answer")) };
-            listed.extend(load::rows::<ThreadRow>(thread)?.iter().map(|row| (row.id, row.winner)));
+            page.listed.extend(load::rows::<ThreadRow>(thread)?.iter().map(|row| (row.id, row.winner)));
             annotated |= is_annotated(load::rows(notes)?);
         }
-        let hung = self.0.dress(&mut rows, annotated).await?;
-        Ok(Page { listed, rows, hung })
+        Ok((page, annotated))
     }
 }
 
@@ -120,8 +136,9 @@ impl Inner {
                 })
                 .collect();
             let Some(row) = rows.iter_mut().find(|row| row.id == *id) else { continue };
-            if !said.is_empty() {
-                folded.push((*id, view(row, &said)));
+            let hung = view(row, &said);
+            if hung.edited_ns.is_some() || !hung.reactions.is_empty() {
+                folded.push((*id, hung));
             }
         }
         Ok(folded)

@@ -7,6 +7,7 @@
 
 mod decide;
 mod driver;
+mod event_queue;
 mod events;
 mod expiry;
 mod feed;
@@ -37,6 +38,7 @@ mod verbs;
 mod welcomes;
 
 pub use crate::engine::settings::{NewGroup, Role, Setting};
+pub use event_queue::{EventFilter, EventQueue};
 pub use events::EventSubscription;
 pub use feed::{Interest, News};
 pub use history::Page;
@@ -57,7 +59,7 @@ use std::rc::Rc;
 
 use futures::lock::Mutex;
 
-use crate::base::{GroupId, InboxId, InstallationId, SharedPlatform, ThreadId};
+use crate::base::{GroupId, InboxId, InstallationId, SequenceId, SharedPlatform, ThreadId};
 use crate::delivery::Delivery;
 use crate::engine::list::ListOptions;
 use crate::engine::state::Me;
@@ -95,6 +97,8 @@ pub(crate) struct Inner {
     live: RefCell<Option<sync::Live>>,
     expiry: expiry::Alarm,
     retry: pointers::Retry,
+    /// The own inbox's log was told of up to here.
+    announced: Cell<SequenceId>,
     /// The last local time a step was given.
     last_ns: Cell<i64>,
     closed: Cell<bool>,

@@ -166,10 +166,11 @@ pub fn judge(
     let published = || said.iter().filter(|one| one.row.status == MessageStatus::Published);
     // What is still to be encrypted is needed until then.
     let Some(mut target) = target.filter(|row| row.status != MessageStatus::Unpublished) else {
-        let deletes = |one: &Said| relation(&one.row.content_type) == Some(Relation::Deletion);
-        if let Some(thread) = thread
-            && published().any(deletes)
-        {
+        let Some(thread) = thread else { return };
+        let deletes = |one: &Said| {
+            relation(&one.row.content_type) == Some(Relation::Deletion) && one.row.thread == thread.id
+        };
+        if published().any(deletes) {
             wait_for(id, thread, unit);
         }
         return;
@@ -190,7 +191,9 @@ pub fn judge(
         unit.changes.put(&target);
     }
     if known.is_none() {
-        unit.events.push(Event::MessageDeleted { row: Box::new(target) });
+        let MessageRow { id, group, thread, .. } = target;
+        unit.events.push(Event::MessageDeleted { id, group, thread, locally: false });
+        unit.events.push(Event::Gone { row: Box::new(target) });
     }
 }
 
@@ -205,3 +208,7 @@ fn wait_for(id: MessageId, thread: &mut ThreadCtx, unit: &mut Unit) {
     awaited.push(id);
     put_notes(thread, unit);
 }
+
+#[cfg(test)]
+#[path = "tests/annotations.rs"]
+mod tests;

@@ -72,6 +72,10 @@ pub fn receive(
     }
     unit.changes.insert(&row);
     annotations::note(&row, by_super_admin, thread, unit);
+    // MLS opens nothing this installation sent, so it is another's.
+    let MessageRow { id, group, thread: of, expires_ns: expires, .. } = row;
+    let content_type = Some(row.content_type.clone()).filter(|known| !known.type_id.is_empty());
+    unit.events.push(Event::Received { id, group, thread: of, content_type, sender: inbox, expires });
     // What has disappeared while it was on its way is shown to nobody.
     if !row.is_gone(unit.now) {
         unit.events.push(Event::Message { row: Box::new(row), consent: thread.state() });

@@ -22,5 +22,9 @@ pub fn expire(due: Vec<MessageRow>, hanging: &[MessageRow], unit: &mut Unit) {
             unit.changes.delete(Table::Annotations, own.key());
         }
     }
-    unit.events.extend(due.into_iter().map(|row| Event::MessageExpired { row: Box::new(row) }));
+    for row in due {
+        let MessageRow { id, group, thread, .. } = row;
+        unit.events.push(Event::MessageExpired { id, group, thread });
+        unit.events.push(Event::Gone { row: Box::new(row) });
+    }
 }

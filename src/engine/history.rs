@@ -21,6 +21,31 @@ pub enum SortBy {
     InsertedAt,
 }
 
+/// Which content types an app asks for, by type id. Of itself it gets all but those that are no
+/// messages of their own.
+#[derive(Clone, Debug, Default)]
+pub struct Types {
+    /// Only these.
+    pub only: Option<Vec<String>>,
+    /// With all others, these of the types that are left out otherwise.
+    pub also: Vec<String>,
+    /// None of these.
+    pub except: Vec<String>,
+}
+
+impl Types {
+    /// These and no others.
+    pub fn only(types: &[&str]) -> Self {
+        Self { only: Some(types.iter().map(|one| (*one).to_owned()).collect()), ..Self::default() }
+    }
+
+    /// Whether a content type is asked for.
+    pub fn admit(&self, ContentTypeView { authority, type_id, .. }: &ContentTypeView) -> bool {
+        let shown = || !is_silent(authority, type_id) || self.also.contains(type_id);
+        self.only.as_ref().map_or_else(shown, |only| only.contains(type_id)) && !self.except.contains(type_id)
+    }
+}
+
 /// What an app asks of a thread.
 #[derive(Clone, Debug, Default)]
 pub struct HistoryOptions {
@@ -38,12 +63,8 @@ pub struct HistoryOptions {
     pub kind: Option<MessageKind>,
     /// Only this status.
     pub status: Option<MessageStatus>,
-    /// Only these content types, by type id.
-    pub content_types: Option<Vec<String>>,
-    /// With all others, these of the types that are left out by default.
-    pub also_types: Vec<String>,
-    /// None of these content types.
-    pub exclude_content_types: Vec<String>,
+    /// Only of these content types.
+    pub types: Types,
     /// Nothing sent by these inboxes.
     pub exclude_senders: Vec<InboxId>,
 }
@@ -130,17 +151,14 @@ impl HistoryOptions {
 
     /// Whether a row belongs to the page.
     pub fn admits(&self, row: &MessageRow, now: Nanos) -> bool {
-        let ContentTypeView { authority, type_id, .. } = &row.content_type;
         let default_kind = matches!(row.thread, ThreadId::Dm(_)).then_some(MessageKind::Application);
-        let shown = || !is_silent(authority, type_id) || self.also_types.contains(type_id);
         let sent = |kind| (kind != MessageKind::MembershipChange) == row.is_sent();
         self.kind.or(default_kind).is_none_or(sent)
             && !row.is_gone(now)
             && self.sent_after.is_none_or(|after| row.sent_ns > after)
             && self.sent_before.is_none_or(|before| row.sent_ns < before)
             && self.status.as_ref().is_none_or(|status| same_status(status, &row.status))
-            && self.content_types.as_ref().map_or_else(shown, |types| types.contains(type_id))
-            && !self.exclude_content_types.contains(type_id)
+            && self.types.admit(&row.content_type)
             && !self.exclude_senders.contains(&row.sender_inbox)
     }
 }

@@ -32,7 +32,7 @@ pub fn message(
     // Absent only when the app deleted it meanwhile; a second echo finds it published already.
     let Some(mut row) = row.filter(|row| row.status != MessageStatus::Published) else { return };
     let blocked = blocked_since(thread.consent(row.group), &row);
-    row.status = MessageStatus::Published;
+    let previous = std::mem::replace(&mut row.status, MessageStatus::Published);
     row.sent_ns = server_ns;
     row.sequence_id = at;
     row.delivery = Some(unit.next_delivery());
@@ -47,6 +47,7 @@ pub fn message(
         id: row.id,
         group: row.group,
         thread: row.thread,
+        previous,
         status: MessageStatus::Published,
     });
     unit.events.push(Event::Message { row: Box::new(row), consent: thread.state() });
