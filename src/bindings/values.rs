@@ -233,7 +233,7 @@ pub fn messages(page: &Page) -> Array {
     let quotes = page.hung.iter().filter_map(|hung| hung.in_reply_to.as_ref().map(|(row, at)| (row, *at)));
     let reactions = page.hung.iter().flat_map(|hung| &hung.reactions).map(|row| (row, None));
     let rows: Vec<_> = page.rows.iter().map(|row| (row, None)).chain(quotes).chain(reactions).collect();
-    let mut all = plain(&rows, &page.listed).iter();
+    let mut all = plain(&rows, &page.listed).into_iter();
     let messages: Array = all.by_ref().take(page.rows.len()).collect();
     let of = |at: usize| -> Parsed { messages.get(u32::try_from(at).unwrap_or(u32::MAX)).unchecked_into() };
     for hung in &page.hung {
