@@ -145,6 +145,7 @@ export type {
   ClientOptions,
   Consent,
   ContentTypeId,
+  ContentTypesFilter,
   ConversationDebugInfo,
   CreateGroupOptions,
   Cursor,

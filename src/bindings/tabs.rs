@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use futures::StreamExt;
 use futures::channel::mpsc;
-use js_sys::{Array, Function, Object, Promise, Reflect};
+use js_sys::{Array, Function, Object, Promise, Reflect, Uint8Array};
 use wasm_bindgen::closure::Closure;
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};
@@ -18,10 +18,7 @@ use wasm_bindgen_futures::JsFuture;
 
 use super::life::{self, Life};
 use super::options::Arg;
-use super::values::{Fields, consent_state, list};
 use crate::client::{Client, EventSubscription, Overheard};
-use crate::consent::Entity;
-use crate::error::Error;
 
 #[wasm_bindgen]
 extern "C" {
@@ -161,7 +158,8 @@ fn relay(client: &Client, channel: &Rc<BroadcastChannel>) -> EventSubscription {
         if life.check().is_err() {
             return;
         }
-        if let Ok(told) = Arg::new(message, "event").field("data").and_then(read) {
+        let data = Arg::new(message, "event").field("data").and_then(Arg::bytes);
+        if let Some(told) = data.ok().and_then(|bytes| Overheard::decode(&bytes)) {
             // The other end is gone once the client is closed.
             let _ = sender.unbounded_send(told);
         }
@@ -183,47 +181,9 @@ fn relay(client: &Client, channel: &Rc<BroadcastChannel>) -> EventSubscription {
         if hearing.get() {
             return;
         }
-        let told: Vec<JsValue> = events.iter().filter_map(Overheard::of).map(tell).collect();
-        if !told.is_empty() {
-            // A closed channel: the client is being closed too.
-            let _ = channel.post_message(&list(told));
-        }
-    })
-}
-
-fn tell(told: Overheard) -> JsValue {
-    match told {
-        Overheard::Conversation(group, state, duplicate) => Fields::new()
-            .id("group", group)
-            .number("state", consent_state(state))
-            .flag("duplicate", duplicate),
-        Overheard::GroupChanged(group) => Fields::new().id("group", group),
-        Overheard::Message(id, state) => {
-            Fields::new().id("message", id).number("state", consent_state(state))
-        }
-        Overheard::Consent(Entity::Conversation(id), state) => {
-            Fields::new().number("entityType", 0).id("entity", id).number("state", consent_state(state))
-        }
-        Overheard::Consent(Entity::Inbox(id), state) => {
-            Fields::new().number("entityType", 1).id("entity", id).number("state", consent_state(state))
-        }
-    }
-    .done()
-}
-
-fn read(told: Arg) -> Result<Vec<Overheard>, Error> {
-    told.list(|one| {
-        let state = |one: &Arg| one.field("state")?.consent_state();
-        if let Some(id) = one.may("message", Arg::id)? {
-            return Ok(Overheard::Message(id, state(&one)?));
-        }
-        match (one.may("group", Arg::id)?, one.may("duplicate", Arg::flag)?) {
-            (Some(group), Some(duplicate)) => Ok(Overheard::Conversation(group, state(&one)?, duplicate)),
-            (Some(group), None) => Ok(Overheard::GroupChanged(group)),
-            (None, _) => {
-                let entity = Arg::entity(one.field("entityType")?, one.field("entity")?)?;
-                Ok(Overheard::Consent(entity, state(&one)?))
-            }
-        }
+        let told: Vec<Overheard> = events.iter().map(Overheard::of).collect();
+        let bytes = Uint8Array::from(Overheard::encode(&told).as_slice());
+        // A closed channel: the client is being closed too.
+        let _ = channel.post_message(&bytes);
     })
 }

@@ -1,6 +1,7 @@
 //! Reading messages: one range read over the stitched thread, one limit (DMS-009).
 
 use crate::base::{GroupId, MessageId, ThreadId};
+use crate::client::hung::{Hung, is_annotated};
 use crate::client::{Client, Inner, load};
 use crate::engine::history::{HistoryOptions, Span};
 use crate::error::Error;
@@ -10,12 +11,16 @@ use crate::store::{Read, Record, Table};
 /// Rows of one chunk when a filter may leave some out.
 const CHUNK: usize = 200;
 
-/// A page of a conversation.
+/// A page of messages.
+#[derive(Default)]
 pub struct Page {
-    /// The group the conversation is listed as; `None` when it is not listed (a failed DM).
-    pub listed: Option<GroupId>,
-    /// Its messages.
+    /// The groups that conversations are listed as; one that is not listed (a failed DM) is not
+    /// among them.
+    pub listed: Vec<(ThreadId, GroupId)>,
+    /// The messages as they read now: edited, or without content where they were taken back.
     pub rows: Vec<MessageRow>,
+    /// What hangs on those that something hangs on, by their place.
+    pub hung: Vec<Hung>,
 }
 
 impl Client {
@@ -32,12 +37,16 @@ impl Client {
         Ok(self.page(group, options).await?.rows)
     }
 
-    /// One message; `None` when it is not stored here, or has expired.
-    pub async fn message(&self, id: MessageId) -> Result<Option<MessageRow>, Error> {
+    /// One message as a page of at most one; none when it is not stored here, or has disappeared.
+    pub async fn message_page(&self, id: MessageId) -> Result<Page, Error> {
         self.0.open()?;
         let row = self.0.message_rows(&[id]).await?.pop().flatten();
-        let now = self.0.platform.now();
-        Ok(row.filter(|row| row.expires_ns.is_none_or(|at| at > now)))
+        self.dressed(row.into_iter().collect()).await
+    }
+
+    /// The message of a [`Client::message_page`].
+    pub async fn message(&self, id: MessageId) -> Result<Option<MessageRow>, Error> {
+        Ok(self.message_page(id).await?.rows.pop())
     }
 }
 
@@ -69,38 +78,44 @@ impl Inner {
 
     pub(super) async fn history(&self, thread: ThreadId, options: &HistoryOptions) -> Result<Page, Error> {
         let limit = options.limit.filter(|_| options.in_read_order()).unwrap_or(usize::MAX);
-        let chunk = limit.clamp(1, CHUNK);
+        let first = limit.clamp(1, CHUNK);
         let (now, descending) = (self.platform.now(), options.descending);
         let mut bounds = options.bounds(&[]);
         let mut span = options.span(thread, &bounds);
         // The first rows come from one snapshot with all else, and mostly are the whole page.
-        let mut reads = vec![Read::Key(Table::Threads, thread.to_key())];
-        reads.push(span.read(descending, u32::try_from(chunk).unwrap_or(u32::MAX)));
+        let mut reads = vec![Read::Key(Table::Threads, thread.to_key()), load::notes(thread)];
+        reads.push(span.read(descending, u32::try_from(first).unwrap_or(u32::MAX)));
         reads.extend(options.marks(thread));
         let answers = self.store.read(reads).await?;
-        let [stored, first, marks @ ..] = answers.as_slice() else { return Err(Error::bug("no answer")) };
-        let listed = load::rows::<ThreadRow>(stored)?.first().map(|row| row.winner);
+        let [stored, notes, found, marks @ ..] = answers.as_slice() else {
+            return Err(Error::bug("a read without its answers"));
+        };
+        let listed = load::rows::<ThreadRow>(stored)?.iter().map(|row| (row.id, row.winner)).collect();
+        let annotated = is_annotated(load::rows(notes)?);
         let marked = options.bounds(marks);
         let mut rows = if marked == bounds {
-            taken(&mut span, first, descending)?
+            taken(&mut span, found, descending)?
         } else {
             (span, bounds) = (options.span(thread, &marked), marked);
-            self.chunk(&mut span, descending, chunk).await?
+            self.chunk(&mut span, descending, first).await?
         };
-        let mut page = Vec::new();
+        let (mut page, mut chunk) = (Vec::new(), first);
         loop {
             let ended = rows.len() < chunk;
             page.extend(rows.into_iter().filter(|row| options.admits(row, &bounds, now)));
             if ended || page.len() >= limit {
                 break;
             }
+            // The more was left out so far, the more is read at once.
+            chunk = (chunk * 4).min(CHUNK);
             rows = self.chunk(&mut span, descending, chunk).await?;
         }
         if !options.in_read_order() {
             options.sort(&mut page);
         }
         page.truncate(options.limit.unwrap_or(usize::MAX));
-        Ok(Page { listed, rows: page })
+        let hung = self.dress(&mut page, annotated).await?;
+        Ok(Page { listed, rows: page, hung })
     }
 }
 

@@ -7,13 +7,17 @@
 
 mod decide;
 mod driver;
+mod event_queue;
 mod events;
+mod expiry;
 mod feed;
 mod groups;
 mod history;
+mod hung;
 mod identity;
 mod inspect;
 mod installations;
+mod judge;
 mod key_packages;
 mod list;
 mod load;
@@ -34,9 +38,11 @@ mod verbs;
 mod welcomes;
 
 pub use crate::engine::settings::{NewGroup, Role, Setting};
+pub use event_queue::{EventFilter, EventQueue};
 pub use events::EventSubscription;
 pub use feed::{Interest, News};
 pub use history::Page;
+pub use hung::{Hung, Quoted};
 pub use identity::Logs;
 pub use inspect::{GroupInspection, Inspection, PendingIntent};
 pub use installations::KeyPackageStatus;
@@ -53,7 +59,7 @@ use std::rc::Rc;
 
 use futures::lock::Mutex;
 
-use crate::base::{GroupId, InboxId, InstallationId, SharedPlatform, ThreadId};
+use crate::base::{GroupId, InboxId, InstallationId, SequenceId, SharedPlatform, ThreadId};
 use crate::delivery::Delivery;
 use crate::engine::list::ListOptions;
 use crate::engine::state::Me;
@@ -89,7 +95,10 @@ pub(crate) struct Inner {
     echoes: RefCell<BTreeSet<[u8; 32]>>,
     kicked: RefCell<BTreeSet<GroupId>>,
     live: RefCell<Option<sync::Live>>,
+    expiry: expiry::Alarm,
     retry: pointers::Retry,
+    /// The own inbox's log was told of up to here.
+    announced: Cell<SequenceId>,
     /// The last local time a step was given.
     last_ns: Cell<i64>,
     closed: Cell<bool>,
@@ -124,6 +133,7 @@ impl Client {
             return;
         }
         self.0.live.borrow_mut().take();
+        self.0.expiry.stop();
         self.0.hub.close();
         // Waits for the step under way, so that its commit is whole.
         let mut cache = self.0.cache.lock().await;
@@ -147,6 +157,7 @@ impl Client {
     pub fn abandon(&self) {
         self.0.closed.set(true);
         self.0.live.borrow_mut().take();
+        self.0.expiry.stop();
         self.0.hub.close();
     }
 }

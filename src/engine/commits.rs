@@ -103,9 +103,18 @@ fn applied(
     unit: &mut Unit,
 ) {
     let leaving = ctx.row.leaving.iter().copied().gather();
+    let (group, of) = (ctx.row.id, ctx.row.thread());
+    let changed = transcript::changed(&facts.before.dictionary, &facts.dictionary_after);
+    if !changed.is_empty() {
+        unit.events.push(Event::SettingsChanged { group, thread: of, changed });
+    }
     if let (Ok(Some(update)), SenderFacts::Member(by)) =
         (transcript::of_commit(facts, &leaving), &facts.committer)
     {
+        let (added, removed) = (update.added.clone(), [update.removed.as_slice(), &update.left].concat());
+        if !added.is_empty() || !removed.is_empty() {
+            unit.events.push(Event::MembersChanged { group, thread: of, added, removed });
+        }
         let sender = (by.inbox.unwrap_or(known.me.inbox), by.installation);
         let source = transcripts::Source { key: at.1.0.to_string(), sender, at };
         transcripts::record(ctx, thread, &update, &source, unit);
@@ -136,6 +145,8 @@ fn applied(
 /// applied commits owe (GMOD-018).
 fn removed(ctx: &mut GroupCtx, unit: &mut Unit) {
     ctx.row_mut().state = GroupState::Inactive;
+    let (group, thread, left) = (ctx.row.id, ctx.row.thread(), ctx.row.left);
+    unit.events.push(Event::Removed { group, thread, left });
     ctx.drop_mls(unit);
     // Welcomes owed for a commit that was applied still go out (GMOD-018).
     let cut_off = |intent: &&IntentRow| {

@@ -96,7 +96,14 @@ pub fn settle(
     };
     transcripts::record(&ctx, thread, &update, &source, unit);
     let consent = thread.state();
-    unit.events.push(Event::Conversation { group: ctx.row.id, thread: thread.id, consent, duplicate });
+    unit.events.push(Event::Conversation {
+        group: ctx.row.id,
+        thread: thread.id,
+        kind,
+        consent,
+        duplicate,
+        adder: Some(adder_inbox),
+    });
     Ok(ctx)
 }
 

@@ -224,8 +224,8 @@ pub fn end_all(ctx: &mut GroupCtx, rows: Vec<MessageRow>, code: &str, unit: &mut
 
 /// Marks a message as failed for good.
 pub fn fail_message(mut row: MessageRow, code: &str, unit: &mut Unit) {
-    row.status = MessageStatus::Failed(code.to_owned());
+    let previous = std::mem::replace(&mut row.status, MessageStatus::Failed(code.to_owned()));
     let (id, group, thread, status) = (row.id, row.group, row.thread, row.status.clone());
     unit.changes.put(&row);
-    unit.events.push(Event::MessageStatus { id, group, thread, status });
+    unit.events.push(Event::MessageStatus { id, group, thread, previous, status });
 }

@@ -83,6 +83,11 @@ pub fn receive(
 pub fn hold(ctx: &mut GroupCtx, code: &str, detail: &str, at: SequenceId, unit: &mut Unit) {
     let hold = Hold { code: code.to_owned(), detail: detail.to_owned(), sequence_id: at };
     if ctx.row.hold.as_ref() != Some(&hold) {
+        let new = |hold: &Hold| ctx.row.hold.as_ref().is_none_or(|old| old.code != hold.code);
+        if let Some(floor) = paused_for(&hold).filter(|_| new(&hold)) {
+            let (group, thread, floor) = (ctx.row.id, ctx.row.thread(), floor.to_owned());
+            unit.events.push(Event::Paused { group, thread, floor });
+        }
         ctx.row_mut().hold = Some(hold);
         unit.events.push(Event::GroupChanged { group: ctx.row.id, thread: ctx.row.thread() });
     }

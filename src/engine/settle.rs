@@ -3,6 +3,7 @@
 
 use crate::base::{GroupId, InstallationId, Nanos, SequenceId};
 use crate::consent::{Entity, Record, State, app_act, sending};
+use crate::engine::annotations;
 use crate::engine::consent::groups_of;
 use crate::engine::event::Event;
 use crate::engine::operations;
@@ -31,7 +32,7 @@ pub fn message(
     // Absent only when the app deleted it meanwhile; a second echo finds it published already.
     let Some(mut row) = row.filter(|row| row.status != MessageStatus::Published) else { return };
     let implied = implied(thread, &row, unit.now);
-    row.status = MessageStatus::Published;
+    let previous = std::mem::replace(&mut row.status, MessageStatus::Published);
     row.sent_ns = server_ns;
     row.sequence_id = at;
     row.delivery = Some(unit.next_delivery());
@@ -44,10 +45,12 @@ pub fn message(
         unit.put_consent(stored.as_ref(), record);
     }
     unit.changes.put(&row);
+    annotations::note(&row, ctx.row.settings.super_admins.contains(&row.sender_inbox), thread, unit);
     unit.events.push(Event::MessageStatus {
         id: row.id,
         group: row.group,
         thread: row.thread,
+        previous,
         status: MessageStatus::Published,
     });
     unit.events.push(Event::Message { row: Box::new(row), consent: thread.state() });

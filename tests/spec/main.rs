@@ -4,11 +4,14 @@
 mod common;
 
 mod adversary;
+mod annotations;
 mod apart;
 mod coming_and_going;
 mod commits;
 mod consent;
 mod decisions;
+mod deletion;
+mod disappearing;
 mod dm;
 mod exactly_once;
 mod gang;

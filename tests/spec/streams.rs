@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use dovetail::base::GroupId;
 use dovetail::client::{EventSubscription, Interest, News};
 use dovetail::consent::State;
 use dovetail::store::rows::GroupState;
@@ -28,7 +29,7 @@ impl Stream {
     }
 
     fn messages(user: &User, states: Option<Vec<State>>) -> Self {
-        Self::open(user, Interest::Messages { conversation: None, kind: None, states })
+        Self::open(user, messages(None, states))
     }
 
     fn take(&self) -> Vec<String> {
@@ -40,8 +41,12 @@ fn name(news: &News) -> Option<String> {
     match news {
         News::Message(row) => Some(text_of(row)),
         News::Conversation(group) | News::Duplicate(group) => Some(group.to_string()),
-        News::Consent(_) => None,
+        News::Deletion(_) | News::Consent(_) => None,
     }
+}
+
+fn messages(conversation: Option<GroupId>, states: Option<Vec<State>>) -> Interest {
+    Interest::Messages { conversation, kind: None, states, types: Default::default() }
 }
 
 fn conversations(states: Option<Vec<State>>, duplicates: bool) -> Interest {
@@ -130,9 +135,7 @@ fn cons_044_a_group_we_come_back_to_is_told_again() {
 fn cons_043_dms_009_a_stream_through_one_copy_brings_what_arrives_in_any() {
     let (bo, devices, groups) = two_copies(15);
     bo.decide(groups[0], State::Denied);
-    let through = groups.map(|group| {
-        Stream::open(&bo, Interest::Messages { conversation: Some(group), kind: None, states: None })
-    });
+    let through = groups.map(|group| Stream::open(&bo, messages(Some(group), None)));
     for (device, group) in devices.iter().zip(groups) {
         device.text(group, &group.to_string());
         device.sync();
