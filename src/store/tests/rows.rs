@@ -231,6 +231,7 @@ fn conversation_examples() -> Vec<Example> {
         ),
         example("owed_decision", OwedDecisionRow(consent(Entity::Inbox(ALICE), State::Denied).0)),
         example("consumer", ConsumerRow { group: GROUP, acknowledged: 300 }),
+        example("consumed", ConsumedRow { acknowledged: 300 }),
     ]
 }
 
