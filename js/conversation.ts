@@ -170,11 +170,23 @@ export class Conversation<ContentTypes = unknown> {
     return this.core.call((raw) => raw.setConversationConsent(this.id, decided));
   }
 
-  /** Messages from now on, own ones included, whatever the consent. */
+  /**
+   * Messages from now on, own ones included, whatever the consent.
+   *
+   * @param options With `recent`, first so many of the newest messages there are, by delivery, then
+   *   what follows them, without a gap and none twice; own ones come once they are published, and
+   *   values go to `onValue` or to the loop, not to both.
+   */
   async stream(
-    options: StreamOptions<RawMessage, DecodedMessage<ContentTypes>> = {},
+    options: StreamOptions<RawMessage, DecodedMessage<ContentTypes>> & { recent?: number } = {},
   ): Promise<AsyncStreamProxy<DecodedMessage<ContentTypes>>> {
     check.object(options, "options");
+    const recent = check.optional(options.recent, "recent", check.count);
+    if (recent !== undefined) {
+      // Offline it opens all the same.
+      if (!options.disableSync) await this.sync().catch(() => {});
+      return this.core.pull((raw) => raw.replayRecent(this.id, recent), (message) => this.decoded(message), options);
+    }
     const source = this.core.source(
       { of: "messages", conversationId: this.id },
       options.disableSync ? undefined : (raw) => raw.syncConversation(this.id),

@@ -50,6 +50,11 @@ function typeFilter(wanted: ContentType[] | undefined, unwanted: ContentType[] =
   return { include, exclude: exclude.length > 0 ? exclude : undefined };
 }
 
+/** Type ids of content types, given by name or, for those of an app, by type id. @internal */
+export const typeIds = check.list((value, name) =>
+  typeof value === "string" ? value : check.string(TYPE_IDS.get(value as ContentType), name),
+);
+
 /** @internal */
 export const consentStates = check.list(check.member<ConsentState>(ConsentState));
 

@@ -66,14 +66,14 @@ fn told(report: SyncReport) -> Result<JsValue, Error> {
 /// One message as a plain object; `undefined` for none.
 pub(super) async fn message(client: &Client, row: Option<MessageRow>) -> Result<JsValue, Error> {
     let Some(row) = row else { return Ok(JsValue::UNDEFINED) };
-    Ok(values::message(&row, &client.winners(&[row.thread]).await?))
+    Ok(values::message(client, &row, &client.winners(&[row.thread]).await?))
 }
 
 /// A page as plain objects.
-pub(super) fn messages(page: &Page) -> Array {
+pub(super) fn messages(client: &Client, page: &Page) -> Array {
     let listed = |row: &MessageRow| page.listed.unwrap_or(row.group);
     let rows: Vec<_> = page.rows.iter().map(|row| (row, listed(row))).collect();
-    values::messages(&rows)
+    values::messages(client, &rows)
 }
 
 #[wasm_bindgen]

@@ -109,7 +109,7 @@ impl RawClient {
     pub fn messages(&self, id: JsValue, options: JsValue) -> Promise {
         self.call(async |handle| {
             let options = Arg::new(options, "options").history_options()?;
-            Ok(messages(&handle.client.page(group_id(id)?, &options).await?).into())
+            Ok(messages(&handle.client, &handle.client.page(group_id(id)?, &options).await?).into())
         })
     }
 
@@ -128,7 +128,7 @@ impl RawClient {
     pub fn last_message(&self, id: JsValue) -> Promise {
         self.call(async |handle| {
             let newest = handle.client.page(group_id(id)?, &HistoryOptions::newest()).await?;
-            Ok(messages(&newest).get(0))
+            Ok(messages(&handle.client, &newest).get(0))
         })
     }
 

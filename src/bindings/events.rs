@@ -107,7 +107,7 @@ async fn read(client: &Client, batch: Vec<News>) -> Result<Vec<JsValue>, Error> 
     for news in batch {
         match news {
             News::Message(row) => {
-                let message = values::message(&row, &winners);
+                let message = values::message(client, &row, &winners);
                 events.push(Fields::new().text("type", "message").value("message", &message).done());
             }
             News::Conversation(group) => {

@@ -7,7 +7,7 @@ use wasm_bindgen::{JsCast, JsValue};
 use super::json::Json;
 
 use crate::base::{GroupId, InstallationId, Nanos, SequenceId, ThreadId};
-use crate::client::{Conversation, GroupInspection, Inspection, KeyPackageStatus, PendingIntent};
+use crate::client::{Client, Conversation, GroupInspection, Inspection, KeyPackageStatus, PendingIntent};
 use crate::consent::{Entity, State};
 use crate::identity::{AssociationState, Identifier, Member, MemberId};
 use crate::store::rows::{GroupKind, GroupRow, GroupState, Hold, MessageKind, MessageRow, MessageStatus};
@@ -99,9 +99,14 @@ pub fn conversation_type(kind: GroupKind) -> u8 {
 
 /// `Consent`.
 pub fn consent(entity: Entity, state: State) -> JsValue {
+    consent_in(Fields::new(), entity, state)
+}
+
+/// The same among other fields.
+pub fn consent_in(fields: Fields, entity: Entity, state: State) -> JsValue {
     let fields = match entity {
-        Entity::Conversation(id) => Fields::new().number("entityType", 0).id("entity", id),
-        Entity::Inbox(id) => Fields::new().number("entityType", 1).id("entity", id),
+        Entity::Conversation(id) => fields.number("entityType", 0).id("entity", id),
+        Entity::Inbox(id) => fields.number("entityType", 1).id("entity", id),
     };
     fields.number("state", consent_state(state)).done()
 }
@@ -221,13 +226,13 @@ fn hold(hold: &Hold) -> JsValue {
 }
 
 /// `RawMessage`, listed under the winner of its thread.
-pub fn message(row: &MessageRow, winners: &[(ThreadId, GroupId)]) -> JsValue {
+pub fn message(client: &Client, row: &MessageRow, winners: &[(ThreadId, GroupId)]) -> JsValue {
     let listed = winners.iter().find(|(thread, _)| *thread == row.thread).map_or(row.group, |(_, id)| *id);
-    messages(&[(row, listed)]).get(0)
+    messages(client, &[(row, listed)]).get(0)
 }
 
 /// `RawMessage[]`: rows, each with the conversation it is listed under.
-pub fn messages(rows: &[(&MessageRow, GroupId)]) -> Array {
+pub fn messages(client: &Client, rows: &[(&MessageRow, GroupId)]) -> Array {
     let mut json = Json::new(rows.len());
     let mut contents = Vec::with_capacity(rows.len());
     for (row, listed) in rows {
@@ -245,6 +250,7 @@ pub fn messages(rows: &[(&MessageRow, GroupId)]) -> Array {
         };
         json.number("deliveryStatus", status);
         json.maybe("failure", failure);
+        json.maybe("cursor", client.cursor(row).as_deref());
         json.field("content");
         contents.push(content(&row.content, &mut json));
         json.end();

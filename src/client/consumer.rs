@@ -103,6 +103,9 @@ impl Consumer {
     /// `stream.owned` once another reader took the stream; `client.closed`, `store.*`. The message
     /// handed out last is then not acknowledged: it comes again, here or from the next reader.
     pub async fn next(&self) -> Result<Option<MessageRow>, Error> {
+        if self.reader.has_ended() {
+            return Ok(None);
+        }
         self.acknowledge().await?;
         while !self.reader.has_ended() {
             if self.reader.take_consent_news() && self.reader.selection.scope_states.is_some() {

@@ -66,7 +66,8 @@ impl Reader {
         let subscription = client.subscribe_commits(move |events| {
             let news = &ending.0;
             news.any.set(true);
-            let consent = |event: &Event| matches!(event, Event::Consent { .. } | Event::ArchiveRestored { .. });
+            let consent =
+                |event: &Event| matches!(event, Event::Consent { .. } | Event::ArchiveRestored { .. });
             news.consent.set(news.consent.get() || events.iter().any(consent));
             news.wake();
         });
@@ -127,7 +128,9 @@ impl Reader {
         let rows = Read::Range { table, index, from: Some(from), to: None, descending: false, limit };
         let answers =
             store.read(vec![rows, Read::Key(ConsumedRow::TABLE, ConsumedRow::KEY.to_vec())]).await?;
-        let [rows, consumed] = answers.as_slice() else { return Err(Error::bug("a read without its answers")) };
+        let [rows, consumed] = answers.as_slice() else {
+            return Err(Error::bug("a read without its answers"));
+        };
         if let Some(claim) = self.claim.get()
             && consumed.first().is_none_or(|record| record.revision != claim)
         {

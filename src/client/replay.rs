@@ -67,8 +67,10 @@ impl Client {
     fn number_of(&self, cursor: &str) -> Result<u64, Error> {
         let malformed = || Error::new("input.value", "this is no cursor of a message");
         let (database, number) = cursor.split_once('-').ok_or_else(malformed)?;
+        let digits = number.bytes().all(|byte| byte.is_ascii_digit());
+        let hexadecimal = database.len() == 32 && database.bytes().all(|byte| byte.is_ascii_hexdigit());
         let number: u64 = number.parse().map_err(|_| malformed())?;
-        if database.len() != 32 || !database.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        if !digits || !hexadecimal {
             return Err(malformed());
         }
         if !self.cursor_prefix().starts_with(database) {
