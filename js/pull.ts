@@ -88,26 +88,33 @@ class Pull<R, V> implements StreamEngine<V> {
 
   /** Gives every value to the callback. */
   async run(onValue: (value: V) => unknown): Promise<void> {
+    while (!this.ended) {
+      // What fails there is told, and ends the stream.
+      const next = await this.#take().catch(() => DONE);
+      if (next.done) return;
+      this.#busy = true;
+      await this.#give(onValue, next.value);
+      this.#busy = false;
+    }
+    this.#source.end();
+  }
+
+  async #give(onValue: (value: V) => unknown, value: V): Promise<void> {
+    const { acknowledge } = this.#source;
     try {
-      for (let next = await this.#take(); !next.done; next = await this.#take()) {
-        this.#busy = true;
-        try {
-          await onValue(next.value);
-        } catch (error) {
-          this.#report(error);
-          if (this.#source.acknowledge) return this.end();
-          continue;
-        } finally {
-          this.#busy = false;
-        }
-        await this.#source.acknowledge?.();
-      }
-    } catch {
-      // The stream has told of its own failure; a last acknowledgement that fails after the end
-      // repeats that value.
-    } finally {
+      await onValue(value);
+    } catch (error) {
+      this.#report(error);
+      // It comes again, so nothing may come after it.
+      if (acknowledge) this.end();
+      return;
+    }
+    try {
+      await acknowledge?.();
+    } catch (error) {
+      // Told, unless the callback has closed the client under it: then the value comes again.
+      if (!this.ended) this.#report(error);
       this.end();
-      this.#source.end();
     }
   }
 
@@ -127,10 +134,9 @@ class Pull<R, V> implements StreamEngine<V> {
   }
 
   #report(error: unknown): void {
-    const { onError } = this.#options;
-    if (this.ended) return;
-    if (onError) this.#tell(() => onError(error as Error));
-    else if (this.#options.onValue) report(error);
+    const { onError, onValue } = this.#options;
+    if (onError && !this.ended) this.#tell(() => onError(error as Error));
+    else if (onValue) report(error);
   }
 
   #tell(callback: () => void): void {
