@@ -8,7 +8,7 @@ import { DovetailError } from "./errors.js";
 import { Group } from "./group.js";
 import { handleOf } from "./handle.js";
 import { inboxesOf } from "./inboxes.js";
-import { DecodedMessage } from "./message.js";
+import { type DecodedMessage, readMessage } from "./message.js";
 import { consentStates, conversationType, rawCreateGroup, rawListConversations } from "./options.js";
 import type { RawConversation, RawFilter, RawMessage } from "./raw.js";
 import { type ConsumeOptions, type ReplayOptions, consume, replay } from "./readers.js";
@@ -67,7 +67,7 @@ export class Conversations<ContentTypes = unknown> {
   async getMessageById(id: string): Promise<DecodedMessage<ContentTypes> | undefined> {
     const wanted = check.string(id, "id");
     const message = await this.#core.call((raw) => raw.message(wanted));
-    return message && new DecodedMessage<ContentTypes>(this.#core.codecs, message);
+    return message && readMessage<ContentTypes>(this.#core.codecs, message);
   }
 
   /** The DM with an inbox, if there is one. */
@@ -173,7 +173,7 @@ export class Conversations<ContentTypes = unknown> {
       options.disableSync ? undefined : (raw) => raw.syncAll(filter.consentStates),
       (event) => (event.type === "message" ? event.message : undefined),
     );
-    return createStream(source, (message) => new DecodedMessage<ContentTypes>(this.#core.codecs, message), options);
+    return createStream(source, (message) => readMessage<ContentTypes>(this.#core.codecs, message), options);
   }
 
   /**
