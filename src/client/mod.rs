@@ -5,6 +5,7 @@
 //! reading or writing. Nothing is awaited between reading a cached group and writing it but the
 //! store itself.
 
+mod consumer;
 mod decide;
 mod driver;
 mod event_queue;
@@ -29,8 +30,10 @@ mod owed;
 mod pointers;
 mod prepare;
 mod process;
+mod reader;
 mod reads;
 mod refresh;
+mod replay;
 mod send;
 mod sync;
 mod sync_some;
@@ -38,6 +41,7 @@ mod verbs;
 mod welcomes;
 
 pub use crate::engine::settings::{NewGroup, Role, Setting};
+pub use consumer::Consumer;
 pub use event_queue::{EventFilter, EventQueue};
 pub use events::EventSubscription;
 pub use feed::{Interest, News};
@@ -50,6 +54,7 @@ pub use list::Conversation;
 pub use open::{OpenOptions, Sign};
 pub use overhear::Overheard;
 pub use reads::Member;
+pub use replay::Replay;
 pub use send::SendOptions;
 pub use sync::SyncReport;
 

@@ -26,6 +26,7 @@ pub mod list;
 pub mod opening;
 pub mod operations;
 pub mod publish;
+pub mod reader;
 pub mod receive;
 pub mod send;
 pub mod settings;
