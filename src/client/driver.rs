@@ -126,7 +126,7 @@ impl Inner {
         // Closed while it was deciding: nothing more is written.
         self.open()?;
         let Step { cache, mut unit, groups, threads, .. } = step;
-        let ended = std::mem::take(&mut unit.ended);
+        let (ended, owes) = (std::mem::take(&mut unit.ended), unit.owes);
         self.last_ns.set(unit.last_tick().0);
         let (changes, events, counters) = unit.finish();
         if !changes.is_empty() {
@@ -139,6 +139,7 @@ impl Inner {
                 };
             }
             cache.counters = Some(counters);
+            self.owing.set(self.owing.get() || owes);
         }
         cache.groups.extend(groups.into_iter().map(|group| (group.row.id, group)));
         cache.threads.extend(threads.into_iter().map(|thread| (thread.id, thread)));

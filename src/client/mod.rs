@@ -6,6 +6,7 @@
 //! store itself.
 
 mod decide;
+mod devices;
 mod driver;
 mod events;
 mod feed;
@@ -89,6 +90,10 @@ pub(crate) struct Inner {
     echoes: RefCell<BTreeSet<[u8; 32]>>,
     kicked: RefCell<BTreeSet<GroupId>>,
     live: RefCell<Option<sync::Live>>,
+    /// A step has decided something the own devices are to be told of.
+    owing: Cell<bool>,
+    /// That is going to be done.
+    tending: Cell<bool>,
     retry: pointers::Retry,
     /// The last local time a step was given.
     last_ns: Cell<i64>,

@@ -97,6 +97,8 @@ impl Client {
             echoes: RefCell::new(BTreeSet::new()),
             kicked: RefCell::new(BTreeSet::new()),
             live: RefCell::new(None),
+            owing: Cell::new(false),
+            tending: Cell::new(false),
             retry: Default::default(),
             last_ns: Cell::new(0),
             closed: Cell::new(false),

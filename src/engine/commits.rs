@@ -4,15 +4,14 @@
 use crate::base::Gather as _;
 use crate::base::{Nanos, SequenceId};
 use crate::commit::{self, Ground, Verdict, transcript};
-use crate::engine::event::Event;
 use crate::engine::receive::{Known, Outcomes, from_verdict, invalid, reject};
 use crate::engine::state::{GroupCtx, ThreadCtx};
 use crate::engine::unit::Unit;
-use crate::engine::{build, leave, settle, transcripts, views};
+use crate::engine::{build, devices, leave, settle, transcripts, views};
 use crate::meta::{Op, next_dictionary};
 use crate::mls::facts::{AppDataOp, CommitFacts, ProposalFacts, SenderFacts};
 use crate::mls::{self, OpenedCommit, PendingProposal};
-use crate::store::rows::{AttemptRow, GroupState, IntentRow, IntentState, Operation};
+use crate::store::rows::{AttemptRow, GroupKind, GroupState, IntentRow, IntentState};
 
 /// A commit of ours, read back.
 pub fn own(
@@ -103,8 +102,9 @@ fn applied(
     unit: &mut Unit,
 ) {
     let leaving = ctx.row.leaving.iter().copied().gather();
-    if let (Ok(Some(update)), SenderFacts::Member(by)) =
-        (transcript::of_commit(facts, &leaving), &facts.committer)
+    let shown = ctx.row.kind != GroupKind::Sync;
+    if let (true, Ok(Some(update)), SenderFacts::Member(by)) =
+        (shown, transcript::of_commit(facts, &leaving), &facts.committer)
     {
         let sender = (by.inbox.unwrap_or(known.me.inbox), by.installation);
         let source = transcripts::Source { key: at.1.0.to_string(), sender, at };
@@ -121,6 +121,9 @@ fn applied(
     }
     if let Some(attempt) = attempt {
         settle::committed(ctx, attempt, at.0, unit);
+        if facts.before.leaves != facts.leaves_after {
+            devices::want_snapshot(ctx, unit);
+        }
     }
     // Asked of MLS: a commit that removes our leaf may add another one for this installation, which
     // we enter by its Welcome (GMOD-015).
@@ -129,7 +132,7 @@ fn applied(
     }
     settle::rebuild_stale(ctx, unit);
     leave::serve(ctx, known.me, unit);
-    unit.events.push(Event::GroupChanged { group: ctx.row.id, thread: ctx.row.thread() });
+    ctx.announce(unit);
 }
 
 /// Own removal: history stays, every MLS row goes, nothing more is published but the Welcomes that
@@ -139,7 +142,7 @@ fn removed(ctx: &mut GroupCtx, unit: &mut Unit) {
     ctx.drop_mls(unit);
     // Welcomes owed for a commit that was applied still go out (GMOD-018).
     let cut_off = |intent: &&IntentRow| {
-        !matches!(intent.operation, Operation::Send { .. }) && intent.state != IntentState::Committed
+        intent.operation.commits() && intent.state != IntentState::Committed
     };
     let ended: Vec<u64> = ctx.intents.values().filter(cut_off).map(|intent| intent.number).collect();
     let why = settle::removed_meanwhile;

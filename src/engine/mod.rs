@@ -15,6 +15,7 @@ pub mod build;
 pub mod commits;
 pub mod consent;
 pub mod create;
+pub mod devices;
 pub mod event;
 pub mod history;
 pub mod join;

@@ -13,7 +13,6 @@ use crate::base::{MessageId, SequenceId};
 use crate::commit::Verdict;
 use crate::commit::kinds::{Place, unsupported};
 use crate::delivery::Incoming;
-use crate::engine::event::Event;
 use crate::engine::state::{GroupCtx, Me, ThreadCtx};
 use crate::engine::unit::Unit;
 use crate::engine::{application, commits, settle};
@@ -84,7 +83,7 @@ pub fn hold(ctx: &mut GroupCtx, code: &str, detail: &str, at: SequenceId, unit: 
     let hold = Hold { code: code.to_owned(), detail: detail.to_owned(), sequence_id: at };
     if ctx.row.hold.as_ref() != Some(&hold) {
         ctx.row_mut().hold = Some(hold);
-        unit.events.push(Event::GroupChanged { group: ctx.row.id, thread: ctx.row.thread() });
+        ctx.announce(unit);
     }
 }
 
@@ -92,7 +91,7 @@ fn release(ctx: &mut GroupCtx, at: SequenceId, unit: &mut Unit) {
     ctx.advance(at);
     if ctx.row.hold.is_some() {
         ctx.row_mut().hold = None;
-        unit.events.push(Event::GroupChanged { group: ctx.row.id, thread: ctx.row.thread() });
+        ctx.announce(unit);
     }
 }
 
@@ -165,6 +164,11 @@ fn own(
             None => return Outcomes::NeedsMessage(*message),
             Some(row) => row.clone(),
         },
+        // Whom a commit before it added cannot read it: it is told again.
+        Some(Operation::Tell { .. }) if attempt.epoch < ctx.row.epoch => {
+            settle::unreadable(ctx, attempt, unit);
+            return Outcomes::Applied;
+        }
         // The echo of something already settled.
         _ => None,
     };

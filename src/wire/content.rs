@@ -23,6 +23,8 @@ pub mod content_type {
     pub const GROUP_MEMBERSHIP_CHANGE: &str = "group_membership_change";
     /// A request to be removed, version 1.0.
     pub const LEAVE_REQUEST: &str = "leave_request";
+    /// What the devices of one inbox tell each other, version 1.0; only in their sync group.
+    pub const DEVICE_SYNC: &str = "application/x-protobuf";
     /// Parameter of text: how it is encoded.
     pub const ENCODING: &str = "encoding";
     /// The only encoding of text.
@@ -34,7 +36,7 @@ const SILENT: [&str; 7] = [
     content_type::GROUP_MEMBERSHIP_CHANGE,
     content_type::GROUP_UPDATED,
     content_type::LEAVE_REQUEST,
-    "application/x-protobuf",
+    content_type::DEVICE_SYNC,
     "deleteMessage",
     "reaction",
     "readReceipt",
@@ -182,7 +184,8 @@ impl EncodedContent {
         })
     }
 
-    fn plain(content_type: ContentType, content: Vec<u8>) -> Self {
+    /// Content of a type that needs nothing else.
+    pub(super) fn plain(content_type: ContentType, content: Vec<u8>) -> Self {
         Self { content_type, parameters: BTreeMap::new(), fallback: None, content, compression: None }
     }
 }
