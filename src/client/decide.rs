@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use crate::base::ThreadId;
-use crate::client::{Client, load};
 use crate::client::driver::Step;
+use crate::client::{Client, load};
 use crate::consent::{Entity, State};
 use crate::engine::consent;
 use crate::engine::state::ThreadCtx;

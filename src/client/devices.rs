@@ -248,7 +248,8 @@ impl Inner {
         let answers = self.store.read(reads).await?;
         let mut news = Vec::new();
         for (record, found) in greatest.values().zip(&answers) {
-            let row = found.first().map(|row| ConsentRow::decode(&row.body).map(|body| (body.0, row.revision)));
+            let row =
+                found.first().map(|row| ConsentRow::decode(&row.body).map(|body| (body.0, row.revision)));
             let stored = row.transpose()?;
             if merge(stored.as_ref().map(|(stored, _)| stored), record).is_some() {
                 news.push((record, stored));

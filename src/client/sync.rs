@@ -244,7 +244,11 @@ impl Inner {
     }
 
     /// Publishes what one group owes. Its own trouble is noted, once, and does not stop the others.
-    pub(super) async fn run_noted(self: &Rc<Self>, report: &mut SyncReport, group: GroupId) -> Result<(), Error> {
+    pub(super) async fn run_noted(
+        self: &Rc<Self>,
+        report: &mut SyncReport,
+        group: GroupId,
+    ) -> Result<(), Error> {
         match self.run_outbox(group).await {
             Ok(()) => {}
             // Nothing leaves any more; reading goes on.

@@ -141,9 +141,7 @@ fn removed(ctx: &mut GroupCtx, unit: &mut Unit) {
     ctx.row_mut().state = GroupState::Inactive;
     ctx.drop_mls(unit);
     // Welcomes owed for a commit that was applied still go out (GMOD-018).
-    let cut_off = |intent: &&IntentRow| {
-        intent.operation.commits() && intent.state != IntentState::Committed
-    };
+    let cut_off = |intent: &&IntentRow| intent.operation.commits() && intent.state != IntentState::Committed;
     let ended: Vec<u64> = ctx.intents.values().filter(cut_off).map(|intent| intent.number).collect();
     let why = settle::removed_meanwhile;
     ended.into_iter().for_each(|number| ctx.finish_intent(number, Err(why()), unit));

@@ -7,7 +7,7 @@ use crate::engine::operations::MAX_INBOXES;
 use crate::engine::settings::NewGroup;
 use crate::engine::state::{GroupCtx, Me, MlsState, ThreadCtx};
 use crate::engine::unit::Unit;
-use crate::engine::{threads, views};
+use crate::engine::{devices, threads, views};
 use crate::error::Error;
 use crate::members::Entry;
 use crate::meta::{Components, CreateError, FIRST_FLOOR, NewConversation, Settings};
@@ -85,13 +85,15 @@ pub fn create_group(
     begin(me, (GroupKind::Group, None), (id, &dictionary), members, thread, unit)
 }
 
-/// Creates the sync group of the own devices (facts 6.1). Its first commit adds the others. It is no
-/// conversation: nothing is listed, announced or decided with it.
+/// Creates the sync group of the own devices (facts 6.1). Its first commit adds the others, who are
+/// told everything then. It is no conversation: nothing is listed, announced or decided with it.
 pub fn create_sync(me: &Me, chance: &[u8; 48], unit: &mut Unit) -> Result<GroupCtx, Error> {
     let mut signer = [0; 32];
     signer.copy_from_slice(&chance[16..]);
     let dictionary = conversation(me, &Settings::default(), &signer, policy::new_sync)?;
-    born(me, (GroupKind::Sync, None), (group_id(chance), &dictionary), Vec::new(), unit)
+    let mut ctx = born(me, (GroupKind::Sync, None), (group_id(chance), &dictionary), Vec::new(), unit)?;
+    devices::want_snapshot(&mut ctx, unit);
+    Ok(ctx)
 }
 
 fn conversation(

@@ -135,9 +135,7 @@ pub fn completed(ctx: &mut GroupCtx, number: u64, unit: &mut Unit) {
 /// The epoch moved: an own commit in flight is built again on the new state (GMOD-036), unless
 /// nothing is left to do. Its attempt stays a while, so that a late echo is known.
 pub fn rebuild_stale(ctx: &mut GroupCtx, unit: &mut Unit) {
-    let open = |intent: &&IntentRow| {
-        intent.operation.commits() && intent.state != IntentState::Committed
-    };
+    let open = |intent: &&IntentRow| intent.operation.commits() && intent.state != IntentState::Committed;
     let waiting: Vec<IntentRow> = ctx.intents.values().filter(open).cloned().collect();
     for mut intent in waiting {
         if operations::is_done(&ctx.row, &intent.operation, &intent.left_out) {

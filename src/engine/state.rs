@@ -15,8 +15,8 @@ use crate::error::Error;
 use crate::mls::{Group, InstallationKeys, Scratch};
 use crate::store::Table;
 use crate::store::rows::{
-    AttemptRow, GroupKind, GroupRow, GroupState, IntentRow, IntentState, LeftOut, MlsPageRow, Operation, PositionRow,
-    Row, ThreadRow, TranscriptRow,
+    AttemptRow, GroupKind, GroupRow, GroupState, IntentRow, IntentState, LeftOut, MlsPageRow, Operation,
+    PositionRow, Row, ThreadRow, TranscriptRow,
 };
 
 /// Who we are.

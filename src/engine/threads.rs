@@ -40,12 +40,7 @@ pub fn refresh_consent(thread: &mut ThreadCtx, unit: &mut Unit) {
     }
 }
 
-fn rewrite(
-    thread: &mut ThreadCtx,
-    groups: Vec<ThreadGroup>,
-    kind: GroupKind,
-    unit: &mut Unit,
-) {
+fn rewrite(thread: &mut ThreadCtx, groups: Vec<ThreadGroup>, kind: GroupKind, unit: &mut Unit) {
     let old = thread.row.take();
     let candidates: Vec<Candidate> = groups.iter().map(candidate).collect();
     let new = fold(&candidates).map(|Folded { winner, sort }| {

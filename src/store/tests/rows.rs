@@ -265,7 +265,10 @@ fn working_examples() -> Vec<Example> {
         ),
         example(
             "intent_tell",
-            intent(Operation::Tell { content: b"content".to_vec(), key: "key".into() }, IntentState::ToPublish),
+            intent(
+                Operation::Tell { content: b"content".to_vec(), key: "key".into() },
+                IntentState::ToPublish,
+            ),
         ),
         example(
             "intent_snapshot",
