@@ -11,7 +11,7 @@ use crate::engine::state::ThreadCtx;
 use crate::engine::{consent, history};
 use crate::error::Error;
 use crate::store::Table;
-use crate::store::rows::MessageRow;
+use crate::store::rows::{GroupKind, MessageRow};
 
 impl Client {
     /// Sets the consent of one entity, now.
@@ -26,7 +26,7 @@ impl Client {
     /// entity the last counts.
     ///
     /// # Errors
-    /// `store.*`.
+    /// `conversation.not_found` for a sync group, which nothing is decided about; `store.*`.
     pub async fn set_consents(&self, decisions: &[(Entity, State)]) -> Result<(), Error> {
         self.0.open()?;
         let overruled = |(at, (entity, _)): &(usize, &(Entity, State))| {
@@ -34,7 +34,9 @@ impl Client {
         };
         let counted = decisions.iter().enumerate().filter(|one| !overruled(one));
         let counted: Vec<_> = counted.map(|(_, decision)| *decision).collect();
-        self.0.step(async |step| decide(step, &counted).await).await
+        self.0.step(async |step| decide(step, &counted).await).await?;
+        self.0.kick_devices();
+        Ok(())
     }
 }
 
@@ -52,6 +54,9 @@ async fn decide(step: &mut Step<'_>, decisions: &[(Entity, State)]) -> Result<()
             consent::decide_apart(stored, *entity, *state, &mut step.unit);
             continue;
         };
+        if group.kind == GroupKind::Sync {
+            return Err(load::not_found());
+        }
         let mut thread = match threads.remove(&group.thread()) {
             Some(thread) => thread,
             None => step.take_thread(group.thread()).await?,

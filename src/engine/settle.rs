@@ -12,7 +12,7 @@ use crate::engine::unit::Unit;
 use crate::error::Error;
 use crate::store::rows::{
     AttemptRow, GroupKind, GroupRow, GroupState, IntentRow, IntentState, LeftOut, MessageRow, MessageStatus,
-    Operation, SettingsView,
+    SettingsView,
 };
 
 /// Attempts no intent names any more are kept for a late echo so many epochs.
@@ -43,6 +43,7 @@ pub fn message(
         let record = app_act(Entity::Conversation(group), State::Allowed, unit.now);
         thread.consents.insert(group, record);
         unit.put_consent(stored.as_ref(), record);
+        unit.owe(record);
     }
     unit.changes.put(&row);
     annotations::note(&row, ctx.row.settings.super_admins.contains(&row.sender_inbox), thread, unit);
@@ -143,9 +144,7 @@ pub fn completed(ctx: &mut GroupCtx, number: u64, unit: &mut Unit) {
 /// The epoch moved: an own commit in flight is built again on the new state (GMOD-036), unless
 /// nothing is left to do. Its attempt stays a while, so that a late echo is known.
 pub fn rebuild_stale(ctx: &mut GroupCtx, unit: &mut Unit) {
-    let open = |intent: &&IntentRow| {
-        !matches!(intent.operation, Operation::Send { .. }) && intent.state != IntentState::Committed
-    };
+    let open = |intent: &&IntentRow| intent.operation.commits() && intent.state != IntentState::Committed;
     let waiting: Vec<IntentRow> = ctx.intents.values().filter(open).cloned().collect();
     for mut intent in waiting {
         if operations::is_done(&ctx.row, &intent.operation, &intent.left_out) {
@@ -197,7 +196,7 @@ pub fn given_up(ctx: &mut GroupCtx, intent: u64, why: Error, unit: &mut Unit) {
     }
     ctx.row_mut().state = GroupState::Failed(code.to_owned());
     ctx.drop_mls(unit);
-    let changes = |intent: &&IntentRow| !matches!(intent.operation, Operation::Send { .. });
+    let changes = |intent: &&IntentRow| intent.operation.commits();
     let numbers: Vec<u64> = ctx.intents.values().filter(changes).map(|intent| intent.number).collect();
     numbers.into_iter().for_each(|number| ctx.end_intent(number, unit));
 }
