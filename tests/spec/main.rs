@@ -30,6 +30,7 @@ mod input;
 mod installations;
 mod key_packages;
 mod lies;
+mod merging;
 mod noise;
 mod proposals;
 mod races;
