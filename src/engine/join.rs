@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::base::{Nanos, SequenceId, ThreadId};
 use crate::commit::transcript;
-use crate::consent::{Entity, Join, start};
+use crate::consent::{Entity, Join, State, start};
 use crate::delivery::Incoming;
 use crate::dm::{AdmissionError, Admitted, admit as admit_kind, check_activation};
 use crate::engine::consent::groups_of;
@@ -85,6 +85,10 @@ pub fn settle(
     }
     let ctx = GroupCtx::fresh(row, revision, Some(MlsState { scratch, group }), anchor);
     if kind == GroupKind::Sync {
+        // No app is told; other clients on the database begin to read it.
+        let (group, thread, adder) = (ctx.row.id, thread.id, Some(adder_inbox));
+        let (consent, duplicate) = (State::Unknown, false);
+        unit.events.push(Event::Conversation { group, thread, kind, consent, duplicate, adder });
         return Ok(ctx);
     }
     let left = existing.is_some_and(|(row, _)| row.left);
