@@ -238,6 +238,8 @@ struct Standing {
     activity: Option<crate::base::Nanos>,
     state: GroupState,
     consent: Option<crate::consent::Record>,
+    /// Adds shown: whoever shows one more has to know them all (DMS-011).
+    shown: usize,
 }
 
 impl Standing {
@@ -246,6 +248,7 @@ impl Standing {
             activity: row.last_message_ns,
             state: row.state.clone(),
             consent: thread.consents.get(&row.id).copied(),
+            shown: thread.transcripts.len(),
         }
     }
 }

@@ -91,9 +91,10 @@ pub fn settle(
         unit.events.push(Event::Conversation { group, thread, kind, consent, duplicate, adder });
         return Ok(ctx);
     }
-    let left = existing.is_some_and(|(row, _)| row.left);
+    // A commit may remove and add us at once: then the request is still pending.
+    let left = existing.is_some_and(|(row, _)| row.left || row.leaving.contains(&me.inbox));
     consent(me, &ctx, thread, (envelope.server_ns, left), unit);
-    let duplicate = thread.row.is_some();
+    let duplicate = groups_of(thread).iter().any(|id| *id != ctx.row.id);
     threads::refresh(thread, &ctx.row, unit);
     let update = transcript::of_join(adder_inbox, me.inbox);
     let source = transcripts::Source {
