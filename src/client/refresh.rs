@@ -24,14 +24,12 @@ impl Inner {
         let inboxes: BTreeSet<InboxId> =
             rows.iter().flat_map(|row| row.members.iter().map(|member| member.inbox)).gather();
         let inboxes: Vec<InboxId> = inboxes.into_iter().collect();
-        let states = self.identity.readable_states(&inboxes).await?;
-        let own = states.get(&self.me.inbox);
+        let newest = self.identity.readable(&inboxes).await?;
+        let own = self.identity.states(&[self.me.inbox], false).await?;
         // A revoked installation can change nothing any more; others will see to it.
-        if own.is_some_and(|(_, state)| !state.has_installation(self.me.installation)) {
+        if own.iter().any(|state| !state.has_installation(self.me.installation)) {
             return Ok(Vec::new());
         }
-        let newest: BTreeMap<InboxId, SequenceId> =
-            states.into_iter().map(|(inbox, (at, _))| (inbox, at)).gather();
         let mut owing = Vec::new();
         for row in rows {
             let behind = behind(row, &newest);
