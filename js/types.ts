@@ -3,6 +3,7 @@
 import type { ContentCodec } from "./content/codec.js";
 import type { Delivery } from "./delivery.js";
 import type {
+  Compression,
   ConsentEntityType,
   ConsentState,
   ContentType,
@@ -208,10 +209,15 @@ export interface ListConversationsOptions {
   limit?: bigint | number;
 }
 
-/** Filters of a message list. */
-export interface ListMessagesOptions {
+/** Which content types are given. */
+export interface ContentTypesFilter {
+  /** Only these. Default: all but reactions and read receipts. */
   contentTypes?: ContentType[];
   excludeContentTypes?: ContentType[];
+}
+
+/** Filters of a message list. */
+export interface ListMessagesOptions extends ContentTypesFilter {
   excludeSenderInboxIds?: string[];
   /** Exclusive. */
   sentAfterNs?: bigint;
@@ -230,6 +236,8 @@ export interface ListMessagesOptions {
 export interface SendOpts {
   /** The same content with the same key is one message with one id. Default: a new key. */
   idempotencyKey?: string;
+  /** Compresses the content. Default: it is not. Apps that cannot decompress show its fallback. */
+  compression?: Compression;
 }
 
 /** Options of `send`. */

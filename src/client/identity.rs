@@ -5,9 +5,10 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use crate::base::{Gather as _, InboxId, SequenceId, Topic};
+use crate::base::{Gather as _, InboxId, InstallationId, SequenceId, Topic};
 use crate::client::{Client, load};
 use crate::delivery::{Delivery, Incoming};
+use crate::engine::event::Event;
 use crate::error::Error;
 use crate::identity::{AssociationState, Identifier, IdentityError, Log, Verdict};
 use crate::members::{Reference, Resolution, States};
@@ -25,12 +26,22 @@ pub struct Logs {
     store: Rc<dyn Store>,
     pub(super) delivery: Rc<dyn Delivery>,
     pub(super) known: RefCell<BTreeMap<InboxId, Log>>,
+    watched: RefCell<Option<(InboxId, Listener)>>,
 }
+
+/// Told what an update that was read did to an inbox's installations.
+type Listener = Rc<dyn Fn(Vec<Event>)>;
 
 impl Logs {
     /// No log read yet.
     pub fn new(store: Rc<dyn Store>, delivery: Rc<dyn Delivery>) -> Self {
-        Self { store, delivery, known: RefCell::default() }
+        Self { store, delivery, known: RefCell::default(), watched: RefCell::default() }
+    }
+
+    /// Calls `listener` with what each update of an inbox that is read from now on does to its
+    /// installations, once that is stored and readable.
+    pub(super) fn watch(&self, inbox: InboxId, listener: impl Fn(Vec<Event>) + 'static) {
+        *self.watched.borrow_mut() = Some((inbox, Rc::new(listener)));
     }
 
     /// States at exact positions, fetching what is missing.
@@ -251,7 +262,7 @@ impl Logs {
 
     /// Reads the next page of the logs at these places, and keeps it; the places whose page was full.
     async fn fetch(&self, logs: &mut [Log], asked: &[usize]) -> Result<Vec<usize>, Error> {
-        let mut full = Vec::new();
+        let (mut full, watched) = (Vec::new(), self.watched.borrow().clone());
         for chunk in asked.chunks(TOPICS) {
             let topics = chunk.iter().map(|at| (Topic::Identity(logs[*at].inbox()), logs[*at].head()));
             let answer = self.delivery.query(topics.collect(), PAGE).await?;
@@ -259,14 +270,19 @@ impl Logs {
             for envelope in answer {
                 pages.entry(envelope.topic).or_default().push(envelope);
             }
-            let mut changes = Changes::default();
+            let (mut changes, mut events) = (Changes::default(), Vec::new());
             for at in chunk {
                 let log = &mut logs[*at];
                 let inbox = log.inbox();
                 let mut count = 0;
                 for envelope in pages.remove(&Topic::Identity(inbox)).unwrap_or_default() {
                     let (sequence_id, update) = (envelope.sequence_id, update_bytes(envelope));
+                    let before =
+                        watched.as_ref().filter(|(own, _)| *own == inbox).map(|_| installations(log));
                     let accepted = log.push(sequence_id, &update).map_err(invalid)? == Verdict::Accepted;
+                    if let Some(before) = before.filter(|_| accepted) {
+                        events.extend(differences(&before, &installations(log), sequence_id));
+                    }
                     changes.put(&AssociationRow { inbox, sequence_id, update, accepted });
                     count += 1;
                 }
@@ -277,9 +293,28 @@ impl Logs {
             if !changes.is_empty() {
                 self.store.apply(changes).await?;
             }
+            if let Some((_, tell)) = watched.as_ref().filter(|_| !events.is_empty()) {
+                self.keep(logs);
+                tell(events);
+            }
         }
         Ok(full)
     }
+}
+
+/// The installations of an inbox, as far as its log was read.
+fn installations(log: &Log) -> BTreeSet<InstallationId> {
+    log.latest().ok().flatten().map(AssociationState::installations).unwrap_or_default()
+}
+
+fn differences(
+    before: &BTreeSet<InstallationId>,
+    after: &BTreeSet<InstallationId>,
+    at: SequenceId,
+) -> Vec<Event> {
+    let added = after.difference(before).map(|id| Event::InstallationAdded { installation: *id, at });
+    let revoked = before.difference(after).map(|id| Event::InstallationRevoked { installation: *id, at });
+    added.chain(revoked).collect()
 }
 
 /// The log of an inbox, in logs as [`Logs::read`] gives them: mostly ascending by inbox.

@@ -18,6 +18,7 @@ use crate::client::identity::Logs;
 use crate::client::open::{Sign, refused, signed};
 use crate::client::{Client, Inner};
 use crate::delivery::{CheckedDelivery, Delivery, Outgoing};
+use crate::engine::event::Event;
 use crate::error::Error;
 use crate::identity::{AssociationState, Identifier, IdentityUpdate, MemberId, Request};
 use crate::mls::KeyPackageFacts;
@@ -200,6 +201,31 @@ impl Inner {
     pub(super) fn is_revoked(&self) -> bool {
         let known = self.identity.loses(self.me.inbox, self.me.installation);
         known.unwrap_or_else(|| self.installation.borrow().revoked)
+    }
+
+    /// Tells listeners what happens to the installations of the own inbox (EVENT).
+    pub(super) fn watch_own_inbox(self: &Rc<Self>) {
+        let inner = Rc::downgrade(self);
+        self.identity.watch(self.me.inbox, move |mut events| {
+            if let Some(inner) = inner.upgrade() {
+                inner.not_told_yet(&mut events);
+                inner.hub.emit(events);
+            }
+        });
+    }
+
+    /// Leaves out what identity updates did that were told of here before: every client on the
+    /// database reads the log for itself, and tells the others.
+    pub(super) fn not_told_yet(&self, events: &mut Vec<Event>) {
+        let (before, mut newest) = (self.announced.get(), self.announced.get());
+        events.retain(|event| match event {
+            Event::InstallationAdded { at, .. } | Event::InstallationRevoked { at, .. } => {
+                newest = newest.max(*at);
+                *at > before
+            }
+            _ => true,
+        });
+        self.announced.set(newest);
     }
 
     /// Writes down what the log says, so that opening need not replay it.

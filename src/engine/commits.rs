@@ -10,12 +10,12 @@ use crate::engine::event::Event;
 use crate::engine::receive::{Known, Outcomes, from_verdict, invalid, reject};
 use crate::engine::state::{GroupCtx, ThreadCtx};
 use crate::engine::unit::Unit;
-use crate::engine::{build, leave, settle, transcripts, views};
+use crate::engine::{build, devices, leave, settle, transcripts, views};
 use crate::members::{Members, Reference, references};
 use crate::meta::{Op, next_dictionary};
 use crate::mls::facts::{AppDataOp, CommitFacts, ProposalFacts, RawDictionary, SenderFacts};
 use crate::mls::{self, OpenedCommit, PendingProposal};
-use crate::store::rows::{AttemptRow, GroupState, IntentRow, IntentState, Operation};
+use crate::store::rows::{AttemptRow, GroupKind, GroupState, IntentRow, IntentState};
 
 /// So many identity states are asked for early. A commit that wants more, as no usual one does, is
 /// judged first as far as it can be.
@@ -135,9 +135,19 @@ fn applied(
     unit: &mut Unit,
 ) {
     let leaving = ctx.row.leaving.iter().copied().gather();
-    if let (Ok(Some(update)), SenderFacts::Member(by)) =
-        (transcript::of_commit(facts, &leaving), &facts.committer)
+    let (group, of) = (ctx.row.id, ctx.row.thread());
+    let changed = transcript::changed(&facts.before.dictionary, &facts.dictionary_after);
+    let shown = ctx.row.kind != GroupKind::Sync;
+    if shown && !changed.is_empty() {
+        unit.events.push(Event::SettingsChanged { group, thread: of, changed });
+    }
+    if let (true, Ok(Some(update)), SenderFacts::Member(by)) =
+        (shown, transcript::of_commit(facts, &leaving), &facts.committer)
     {
+        let (added, removed) = (update.added.clone(), [update.removed.as_slice(), &update.left].concat());
+        if !added.is_empty() || !removed.is_empty() {
+            unit.events.push(Event::MembersChanged { group, thread: of, added, removed });
+        }
         let sender = (by.inbox.unwrap_or(known.me.inbox), by.installation);
         let source = transcripts::Source { key: at.1.0.to_string(), sender, at };
         transcripts::record(ctx, thread, &update, &source, unit);
@@ -153,6 +163,9 @@ fn applied(
     }
     if let Some(attempt) = attempt {
         settle::committed(ctx, attempt, at.0, unit);
+        if facts.before.leaves != facts.leaves_after {
+            devices::want_snapshot(ctx, unit);
+        }
     }
     // Asked of MLS: a commit that removes our leaf may add another one for this installation, which
     // we enter by its Welcome (GMOD-015).
@@ -161,18 +174,18 @@ fn applied(
     }
     settle::rebuild_stale(ctx, unit);
     leave::serve(ctx, known.me, unit);
-    unit.events.push(Event::GroupChanged { group: ctx.row.id, thread: ctx.row.thread() });
+    ctx.announce(unit);
 }
 
 /// Own removal: history stays, every MLS row goes, nothing more is published but the Welcomes that
 /// applied commits owe (GMOD-018).
 fn removed(ctx: &mut GroupCtx, unit: &mut Unit) {
     ctx.row_mut().state = GroupState::Inactive;
+    let (group, thread, left) = (ctx.row.id, ctx.row.thread(), ctx.row.left);
+    unit.events.push(Event::Removed { group, thread, left });
     ctx.drop_mls(unit);
     // Welcomes owed for a commit that was applied still go out (GMOD-018).
-    let cut_off = |intent: &&IntentRow| {
-        !matches!(intent.operation, Operation::Send { .. }) && intent.state != IntentState::Committed
-    };
+    let cut_off = |intent: &&IntentRow| intent.operation.commits() && intent.state != IntentState::Committed;
     let ended: Vec<u64> = ctx.intents.values().filter(cut_off).map(|intent| intent.number).collect();
     let why = settle::removed_meanwhile;
     ended.into_iter().for_each(|number| ctx.finish_intent(number, Err(why()), unit));

@@ -3,6 +3,7 @@
 
 use crate::base::{InstallationId, Nanos, SequenceId};
 use crate::consent::{Entity, Record, State, app_act, sending};
+use crate::engine::annotations;
 use crate::engine::consent::groups_of;
 use crate::engine::event::Event;
 use crate::engine::operations;
@@ -11,7 +12,7 @@ use crate::engine::unit::Unit;
 use crate::error::Error;
 use crate::store::rows::{
     AttemptRow, GroupKind, GroupRow, GroupState, IntentRow, IntentState, LeftOut, MessageRow, MessageStatus,
-    Operation, SettingsView,
+    SettingsView,
 };
 
 /// Attempts no intent names any more are kept for a late echo so many epochs.
@@ -31,7 +32,7 @@ pub fn message(
     // Absent only when the app deleted it meanwhile; a second echo finds it published already.
     let Some(mut row) = row.filter(|row| row.status != MessageStatus::Published) else { return };
     let blocked = blocked_since(thread.consent(row.group), &row);
-    row.status = MessageStatus::Published;
+    let previous = std::mem::replace(&mut row.status, MessageStatus::Published);
     row.sent_ns = server_ns;
     row.sequence_id = at;
     row.delivery = Some(unit.next_delivery());
@@ -41,10 +42,12 @@ pub fn message(
         allow(thread, &row, unit);
     }
     unit.changes.put(&row);
+    annotations::note(&row, ctx.row.settings.super_admins.contains(&row.sender_inbox), thread, unit);
     unit.events.push(Event::MessageStatus {
         id: row.id,
         group: row.group,
         thread: row.thread,
+        previous,
         status: MessageStatus::Published,
     });
     unit.events.push(Event::Message { row: Box::new(row), consent: thread.state() });
@@ -60,6 +63,7 @@ fn allow(thread: &mut ThreadCtx, message: &MessageRow, unit: &mut Unit) {
         let record = app_act(Entity::Conversation(group), state, unit.now);
         thread.consents.insert(group, record);
         unit.put_consent(stored.as_ref(), record);
+        unit.owe(record);
     }
 }
 
@@ -134,9 +138,7 @@ pub fn completed(ctx: &mut GroupCtx, number: u64, unit: &mut Unit) {
 /// The epoch moved: an own commit in flight is built again on the new state (GMOD-036), unless
 /// nothing is left to do. Its attempt stays a while, so that a late echo is known.
 pub fn rebuild_stale(ctx: &mut GroupCtx, unit: &mut Unit) {
-    let open = |intent: &&IntentRow| {
-        !matches!(intent.operation, Operation::Send { .. }) && intent.state != IntentState::Committed
-    };
+    let open = |intent: &&IntentRow| intent.operation.commits() && intent.state != IntentState::Committed;
     let waiting: Vec<IntentRow> = ctx.intents.values().filter(open).cloned().collect();
     for mut intent in waiting {
         if operations::is_done(&ctx.row, &intent.operation, &intent.left_out) {
@@ -188,7 +190,7 @@ pub fn given_up(ctx: &mut GroupCtx, intent: u64, why: Error, unit: &mut Unit) {
     }
     ctx.row_mut().state = GroupState::Failed(code.to_owned());
     ctx.drop_mls(unit);
-    let changes = |intent: &&IntentRow| !matches!(intent.operation, Operation::Send { .. });
+    let changes = |intent: &&IntentRow| intent.operation.commits();
     let numbers: Vec<u64> = ctx.intents.values().filter(changes).map(|intent| intent.number).collect();
     numbers.into_iter().for_each(|number| ctx.end_intent(number, unit));
 }

@@ -4,11 +4,18 @@
 mod common;
 
 mod adversary;
+mod annotations;
 mod apart;
 mod coming_and_going;
 mod commits;
 mod consent;
+mod deletion;
+mod devices;
+mod devices_bad;
+mod devices_group;
+mod disappearing;
 mod dm;
+mod events;
 mod exactly_once;
 mod gang;
 mod groups;
@@ -25,6 +32,7 @@ mod lies;
 mod noise;
 mod proposals;
 mod races;
+mod readers;
 mod rejoin;
 mod shared_welcomes;
 mod simulation;

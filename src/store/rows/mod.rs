@@ -12,9 +12,11 @@ mod outbox;
 mod thread;
 
 pub use group::{GroupKind, GroupRow, GroupState, Hold, MemberView, SettingsView};
-pub use inbound::{AssociationRow, EnvelopeRow, EnvelopeState, PositionRow};
-pub use installation::{CountersRow, InstallationRow, OfferRow};
-pub use message::{ContentTypeView, MessageKind, MessageRow, MessageStatus, TranscriptRow};
+pub use inbound::{AssociationRow, ConsumedRow, ConsumerRow, EnvelopeRow, EnvelopeState, PositionRow};
+pub use installation::{CountersRow, InstallationRow, OfferRow, SyncGroupsRow};
+pub use message::{
+    AnnotationRow, ContentTypeView, MessageKind, MessageRow, MessageStatus, NotesRow, TranscriptRow,
+};
 pub use mls::{MlsGlobalRow, MlsPageRow};
 pub use outbox::{
     AttemptRow, IntentRow, IntentState, LeftOut, Operation, Outcome, OwedWelcome, Recipient, Wish,
@@ -70,6 +72,23 @@ pub struct ConsentRow(pub Record);
 
 impl Row for ConsentRow {
     const TABLE: Table = Table::Consent;
+    fn key(&self) -> Vec<u8> {
+        self.0.entity.to_key()
+    }
+}
+
+/// A decision of this installation that its inbox's other devices were not told of yet (SYNC). One
+/// an entity: the last one counts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwedDecisionRow(pub Record);
+
+impl OwedDecisionRow {
+    /// Where keys of entities begin, and where they end.
+    pub const KEYS: [&[u8]; 2] = [b"c", b"j"];
+}
+
+impl Row for OwedDecisionRow {
+    const TABLE: Table = Table::Preferences;
     fn key(&self) -> Vec<u8> {
         self.0.entity.to_key()
     }
