@@ -26,23 +26,19 @@ pub fn needed(facts: &JoinFacts) -> BTreeSet<Reference> {
     Members::read(&facts.group.dictionary).map(|members| references::of_join(&members)).unwrap_or_default()
 }
 
-/// Checks the Welcome and joins: the new group with its thread, consent and transcript in `unit`.
+/// Joins what [`admit`] admitted as `kind`: the new group with its thread, consent and transcript in
+/// `unit`.
 ///
 /// `existing` is the row of a group with this id, when there is one. A sync group has none of the
 /// three.
 pub fn settle(
     me: &Me,
-    opened: OpenedJoin,
+    (opened, kind): (OpenedJoin, GroupKind),
     existing: Option<(&GroupRow, u64)>,
     thread: &mut ThreadCtx,
-    identity: &States,
     envelope: &Incoming,
     unit: &mut Unit,
 ) -> Result<GroupCtx, Outcomes> {
-    if existing.is_some_and(|(row, _)| row.state == GroupState::Active) {
-        return Err(Outcomes::Repeated);
-    }
-    let kind = admit(me, &opened.facts, existing, identity, envelope)?;
     let reject = |reason: String| Outcomes::Rejected("JOIN-060".into(), reason);
     let OpenedJoin { scratch, pending, facts, .. } = opened;
     let (anchor, adder) = (SequenceId(facts.anchor), facts.adder.clone());
@@ -115,14 +111,18 @@ pub fn settle(
     Ok(ctx)
 }
 
-/// Every check of a join, in order; nothing is written before the last.
-fn admit(
+/// Every check of a join, in order; nothing is written before the last. `existing` is the row of a
+/// group with this id, when there is one.
+pub fn admit(
     me: &Me,
     facts: &JoinFacts,
     existing: Option<(&GroupRow, u64)>,
     identity: &States,
     envelope: &Incoming,
 ) -> Result<GroupKind, Outcomes> {
+    if existing.is_some_and(|(row, _)| row.state == GroupState::Active) {
+        return Err(Outcomes::Repeated);
+    }
     let reject = |id: &str, reason: String| Outcomes::Rejected(id.to_owned(), reason);
     let refused = |error: AdmissionError| reject(error.id(), error.to_string());
     let (kind, dm) = match admit_kind(facts, me.inbox).map_err(refused)? {
