@@ -5,7 +5,7 @@
 //! the database's revisions keep that right, it only costs work. Commits are told over a
 //! BroadcastChannel; without one a tab sees what others did when it reads.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use futures::StreamExt;
@@ -18,10 +18,14 @@ use wasm_bindgen_futures::JsFuture;
 
 use super::life::{self, Life};
 use super::options::Arg;
+use super::platform::sleep;
 use super::values::{Fields, consent_state, list};
 use crate::client::{Client, EventSubscription, Overheard};
 use crate::consent::Entity;
 use crate::error::Error;
+
+/// Commits this close to one another are told together, in milliseconds.
+const TOGETHER_MS: u32 = 15;
 
 #[wasm_bindgen]
 extern "C" {
@@ -41,7 +45,7 @@ pub struct Tab {
     /// Gives the lock back, or stops waiting for it.
     release: Function,
     left: Rc<Cell<bool>>,
-    channel: Option<Rc<BroadcastChannel>>,
+    channel: Option<Rc<Channel>>,
     telling: Cell<Option<EventSubscription>>,
 }
 
@@ -52,7 +56,7 @@ impl Tab {
         let release = lead(client, &format!("dovetail-reads-{database}"), left.clone());
         let (channel, telling) = match BroadcastChannel::new(&format!("dovetail-commits-{database}")) {
             Ok(channel) => {
-                let channel = Rc::new(channel);
+                let channel = Rc::new(Channel { channel, waiting: RefCell::default() });
                 let telling = relay(client, &channel);
                 (Some(channel), Some(telling))
             }
@@ -68,7 +72,6 @@ impl Tab {
         }
         drop(self.telling.take());
         if let Some(channel) = &self.channel {
-            channel.set_onmessage(&JsValue::NULL);
             channel.close();
         }
         life::forget_crash(&self.release);
@@ -152,7 +155,7 @@ fn request(name: &str, signal: &JsValue, hold: impl FnOnce() -> Promise + 'stati
 }
 
 /// Tells the others what is committed here, and listeners here what is committed there.
-fn relay(client: &Client, channel: &Rc<BroadcastChannel>) -> EventSubscription {
+fn relay(client: &Client, channel: &Rc<Channel>) -> EventSubscription {
     // What was heard is told by the same hub, and is not told on.
     let hearing = Rc::new(Cell::new(false));
     let life = Life::now();
@@ -177,18 +180,59 @@ fn relay(client: &Client, channel: &Rc<BroadcastChannel>) -> EventSubscription {
             }
         }
     });
-    channel.set_onmessage(&Closure::<dyn Fn(JsValue)>::new(heard).into_js_value());
+    channel.channel.set_onmessage(&Closure::<dyn Fn(JsValue)>::new(heard).into_js_value());
     let channel = channel.clone();
     client.subscribe_commits(move |events| {
-        if hearing.get() {
-            return;
-        }
-        let told: Vec<JsValue> = events.iter().filter_map(Overheard::of).map(tell).collect();
-        if !told.is_empty() {
-            // A closed channel: the client is being closed too.
-            let _ = channel.post_message(&list(told));
+        if !hearing.get() {
+            channel.tell(events.iter().filter_map(Overheard::of).map(tell));
         }
     })
+}
+
+/// Where commits are told. Each message costs more than what it says, so what follows one closely
+/// goes with the next.
+struct Channel {
+    channel: BroadcastChannel,
+    /// What was committed since the last message; `None` when that is some time ago.
+    waiting: RefCell<Option<Vec<JsValue>>>,
+}
+
+impl Channel {
+    fn tell(self: &Rc<Self>, told: impl Iterator<Item = JsValue>) {
+        let told: Vec<JsValue> = told.collect();
+        if told.is_empty() {
+            return;
+        }
+        let mut waiting = self.waiting.borrow_mut();
+        if let Some(waiting) = &mut *waiting {
+            return waiting.extend(told);
+        }
+        *waiting = Some(Vec::new());
+        self.post(told);
+        let channel = self.clone();
+        life::spawn(async move {
+            loop {
+                sleep(TOGETHER_MS).await;
+                let told = channel.waiting.take().filter(|told| !told.is_empty());
+                let Some(told) = told else { return };
+                *channel.waiting.borrow_mut() = Some(Vec::new());
+                channel.post(told);
+            }
+        });
+    }
+
+    fn post(&self, told: Vec<JsValue>) {
+        // A closed channel: the client is being closed too.
+        let _ = self.channel.post_message(&list(told));
+    }
+
+    fn close(&self) {
+        if let Some(told) = self.waiting.take().filter(|told| !told.is_empty()) {
+            self.post(told);
+        }
+        self.channel.set_onmessage(&JsValue::NULL);
+        self.channel.close();
+    }
 }
 
 fn tell(told: Overheard) -> JsValue {

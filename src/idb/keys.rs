@@ -22,9 +22,6 @@ use super::values::{property, set};
 use super::{schema, wait, write};
 use crate::store::{Durability, INSECURE_CONTEXT, Read, Record, StoreError};
 
-/// The record's key in [`schema::KEYS`].
-const RECORD: &str = "data";
-
 const WRAPPED: &str = "wrapped";
 const WRAPPER: &str = "wrapper";
 const IV: &str = "iv";
@@ -82,7 +79,7 @@ async fn read_with(database: &IdbDatabase, reads: &[Read]) -> Result<(JsValue, R
     let watched = wait::Watched::new(transaction.clone());
     let (request, asked) = transaction
         .object_store(schema::KEYS)
-        .and_then(|store| store.get(&JsValue::from_str(RECORD)))
+        .and_then(|store| store.get(&JsValue::from_str(schema::DATA_KEY)))
         .and_then(|request| Ok((request, read::ask(&transaction, reads)?)))
         .map_err(|thrown| errors::in_transaction(&thrown))?;
     asked.answered(watched, Some(&request)).await?;
@@ -97,7 +94,7 @@ async fn offer(database: &IdbDatabase, record: &JsValue) -> Result<(), StoreErro
     let watched = wait::Watched::new(transaction.clone());
     transaction
         .object_store(schema::KEYS)
-        .and_then(|store| store.add_with_key(record, &JsValue::from_str(RECORD)))
+        .and_then(|store| store.add_with_key(record, &JsValue::from_str(schema::DATA_KEY)))
         .map_err(|thrown| {
             if errors::is_uncloneable(&thrown) {
                 // Private windows of some browsers.

@@ -5,8 +5,9 @@
 //! answers in that order and commits when all are answered, so the handler of the last check comes
 //! before that and can abort the whole.
 //!
-//! The transaction is never told to commit early. That would save an answer, but Firefox then
-//! completes a transaction in which a request failed, and a taken key would go unnoticed.
+//! Once the checks hold, the transaction is told to commit without waiting for the answers of the
+//! writes. Firefox then completes a transaction in which a request failed, and a taken key would go
+//! unnoticed: so it is told only where a try has shown that such a transaction is aborted.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -60,25 +61,27 @@ impl Unit {
 
     /// Writes the unit.
     pub(super) async fn write(&self, database: &IdbDatabase) -> Result<(), Fault> {
+        let early = commits_early(database).await;
         let mode =
             if self.steps.is_empty() { IdbTransactionMode::Readonly } else { IdbTransactionMode::Readwrite };
         let transaction = begin(database, &self.tables, mode, self.durability)?;
         let watched = wait::Watched::new(transaction.clone());
         // Dropping `watched` aborts, should a request throw.
-        let verdict = self.issue(&transaction).map_err(|thrown| errors::in_transaction(&thrown))?;
+        let verdict = self.issue(&transaction, early).map_err(|thrown| errors::in_transaction(&thrown))?;
         match watched.ended().await {
             Err(_) if verdict.is_stale() => Err(StoreError::Stale.into()),
             other => other,
         }
     }
 
-    fn issue(&self, transaction: &IdbTransaction) -> Result<Verdict, JsValue> {
+    fn issue(&self, transaction: &IdbTransaction, early: bool) -> Result<Verdict, JsValue> {
         let mut stores = Stores { transaction, open: BTreeMap::new() };
         let mut found = Vec::with_capacity(self.checks.len());
         for (table, key, revision) in &self.checks {
             found.push((stores.of(*table)?.get(key)?, *revision));
         }
-        let verdict = Verdict::on_last(found, transaction);
+        let unchecked = found.is_empty();
+        let verdict = Verdict::on_last(found, transaction, early);
         for step in &self.steps {
             match step {
                 Step::Put { table, key, value } => stores.of(*table)?.put_with_key(value, key)?,
@@ -86,8 +89,41 @@ impl Unit {
                 Step::Delete { table, keys } => stores.of(*table)?.delete(keys)?,
             };
         }
+        if early && unchecked {
+            transaction.commit()?;
+        }
         Ok(verdict)
     }
+}
+
+thread_local! {
+    /// Whether this browser aborts a transaction in which a request fails after it was told to
+    /// commit, once it was tried.
+    static ABORTS: Cell<Option<bool>> = const { Cell::new(None) };
+}
+
+/// Whether transactions are told to commit.
+async fn commits_early(database: &IdbDatabase) -> bool {
+    if let Some(known) = ABORTS.get() {
+        return known;
+    }
+    ABORTS.set(Some(false));
+    let aborts = matches!(add_taken(database).await, Err(Fault::Final(StoreError::Exists)));
+    ABORTS.set(Some(aborts));
+    aborts
+}
+
+/// Adds under the one key every database has, and commits before that can fail.
+async fn add_taken(database: &IdbDatabase) -> Result<(), Fault> {
+    let names = Array::of1(&JsValue::from_str(schema::KEYS));
+    let transaction = begin(database, &names, IdbTransactionMode::Readwrite, Durability::Relaxed)?;
+    let watched = wait::Watched::new(transaction.clone());
+    transaction
+        .object_store(schema::KEYS)
+        .and_then(|keys| keys.add_with_key(&JsValue::NULL, &JsValue::from_str(schema::DATA_KEY)))
+        .and_then(|_| transaction.commit())
+        .map_err(|thrown| errors::in_transaction(&thrown))?;
+    watched.ended().await
 }
 
 impl Step {
@@ -158,7 +194,7 @@ struct Verdict {
 }
 
 impl Verdict {
-    fn on_last(found: Vec<(IdbRequest, u64)>, transaction: &IdbTransaction) -> Self {
+    fn on_last(found: Vec<(IdbRequest, u64)>, transaction: &IdbTransaction, early: bool) -> Self {
         let stale = Rc::new(Cell::new(false));
         let Some((last, _)) = found.last() else { return Self { stale, last: None } };
         let (last, seen, transaction) = (last.clone(), stale.clone(), transaction.clone());
@@ -166,10 +202,12 @@ impl Verdict {
             let holds = |(request, expected): &(IdbRequest, u64)| {
                 request.result().is_ok_and(|value| values::revision(&value) == *expected)
             };
+            // Only an ended transaction refuses either.
             if !found.iter().all(holds) {
                 seen.set(true);
-                // Only an ended transaction refuses.
                 let _ = transaction.abort();
+            } else if early {
+                let _ = transaction.commit();
             }
         });
         last.set_onsuccess(Some(handler.as_ref().unchecked_ref()));
