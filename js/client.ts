@@ -1,10 +1,11 @@
 // A client: one installation of one inbox on one database.
 
 import { BrowserDelivery } from "./browser-delivery.js";
+import { fromHex } from "./bytes.js";
 import * as check from "./check.js";
-import { type ContentCodec, CodecRegistry } from "./content/codec.js";
-import type { GroupUpdated } from "./content/group-updated.js";
-import type { LeaveRequest } from "./content/leave-request.js";
+import { allCodecs } from "./content/built-in.js";
+import type { ContentCodec } from "./content/codec.js";
+import type { BuiltInContentTypes, WithReplies } from "./content/types.js";
 import { Conversations } from "./conversations.js";
 import { Core } from "./core.js";
 import type { Delivery } from "./delivery.js";
@@ -15,13 +16,12 @@ import type { RawKeyPackageStatus } from "./raw.js";
 import type { ClientOptions, DeliveryOptions, Identifier, InboxState, KeyPackageStatus, Signer } from "./types.js";
 import { instance, withModule } from "./wasm.js";
 
-/** Content that needs no codec of the app. */
-export type BuiltInContentTypes = string | GroupUpdated | LeaveRequest;
-
 /** What messages of a client with these codecs can hold. */
 export type ExtractCodecContentTypes<Codecs extends ContentCodec[] = []> = Codecs extends []
   ? BuiltInContentTypes
-  : BuiltInContentTypes | (Codecs[number] extends ContentCodec<infer Content> ? Content : never);
+  : Codecs[number] extends ContentCodec<infer Content>
+    ? WithReplies<Content>
+    : BuiltInContentTypes;
 
 type OptionsWith<Codecs extends ContentCodec[]> = Omit<ClientOptions, "codecs"> & { codecs?: Codecs };
 
@@ -129,7 +129,7 @@ export class Client<ContentTypes = ExtractCodecContentTypes> {
   }
 
   get installationIdBytes(): Uint8Array {
-    return Uint8Array.from(this.installationId.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+    return fromHex(this.installationId) ?? new Uint8Array();
   }
 
   /** The account it was opened with. */
@@ -272,7 +272,7 @@ async function open(account: Identifier, signer: Signer | undefined, options: Cl
     );
   const name = given.dbPath === undefined ? `account ${account.identifier.toLowerCase()}` : `path ${given.dbPath}`;
   const raw = await failures.explain(given.dbPath === null ? make() : inTurn(name, make));
-  const core = new Core(raw, life, new CodecRegistry(given.codecs ?? []));
+  const core = new Core(raw, life, allCodecs(given.codecs ?? []));
   return { core, options, account, signer, version: module.version(), failures };
 }
 

@@ -8,7 +8,7 @@ import { DovetailError } from "./errors.js";
 import { Group } from "./group.js";
 import { handleOf } from "./handle.js";
 import { inboxesOf } from "./inboxes.js";
-import { DecodedMessage } from "./message.js";
+import { type DecodedMessage, readMessage } from "./message.js";
 import { consentStates, conversationType, rawCreateGroup, rawListConversations } from "./options.js";
 import type { RawConversation, RawFilter, RawMessage } from "./raw.js";
 import { type AsyncStreamProxy, type StreamOptions, createStream } from "./streams.js";
@@ -66,7 +66,7 @@ export class Conversations<ContentTypes = unknown> {
   async getMessageById(id: string): Promise<DecodedMessage<ContentTypes> | undefined> {
     const wanted = check.string(id, "id");
     const message = await this.#core.call((raw) => raw.message(wanted));
-    return message && new DecodedMessage<ContentTypes>(this.#core.codecs, message);
+    return message && readMessage<ContentTypes>(this.#core.codecs, message);
   }
 
   /** The DM with an inbox, if there is one. */
@@ -172,7 +172,7 @@ export class Conversations<ContentTypes = unknown> {
       options.disableSync ? undefined : (raw) => raw.syncAll(filter.consentStates),
       (event) => (event.type === "message" ? event.message : undefined),
     );
-    return createStream(source, (message) => new DecodedMessage<ContentTypes>(this.#core.codecs, message), options);
+    return createStream(source, (message) => readMessage<ContentTypes>(this.#core.codecs, message), options);
   }
 
   streamAllDmMessages(

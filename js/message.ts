@@ -1,18 +1,13 @@
 // A message as an app reads it.
 
-import { type CodecRegistry, contentTypeToString } from "./content/codec.js";
-import { GROUP_UPDATED, decodeGroupUpdated } from "./content/group-updated.js";
-import { LEAVE_REQUEST, decodeLeaveRequest } from "./content/leave-request.js";
-import { TEXT, TextCodec } from "./content/text.js";
+import { type CodecRegistry, type Decoded, UNNAMED, malformed } from "./content/codec.js";
+import { Room, isPacked, unpack } from "./content/compression.js";
+import { decodeGroupUpdated, isGroupUpdated } from "./content/group-updated.js";
 import { type DeliveryStatus, GroupMessageKind } from "./enums.js";
+import type { DovetailError } from "./errors.js";
 import type { RawMessage } from "./raw.js";
+import { toDate } from "./time.js";
 import type { ContentTypeId, EncodedContent } from "./types.js";
-
-const TEXT_CODEC = new TextCodec();
-const UNNAMED: ContentTypeId = { authorityId: "", typeId: "", versionMajor: 0, versionMinor: 0 };
-
-/** Nanoseconds as a date, to the millisecond. @internal */
-export const toDate = (ns: bigint): Date => new Date(Number(ns / 1_000_000n));
 
 /** A message. */
 export class DecodedMessage<ContentTypes = unknown> {
@@ -39,13 +34,18 @@ export class DecodedMessage<ContentTypes = unknown> {
   readonly contentType: ContentTypeId;
   /** Undefined when no codec knows the type or the bytes are not what the type says. */
   readonly content: ContentTypes | undefined;
+  /** Why there is no content: `content.unknown_type`, `content.malformed` or `content.too_large`. */
+  declare readonly contentError?: DovetailError;
   /** What to show instead, as the sender wrote it. */
   declare readonly fallback?: string;
-  /** The content as it was sent. */
+  /** The content as it was sent, compressed if it was. */
   readonly encodedContent: EncodedContent;
 
-  /** @internal */
-  constructor(codecs: CodecRegistry, raw: RawMessage) {
+  /**
+   * @param opened The content without compression, or why there is none. See {@link readMessage}.
+   * @internal
+   */
+  constructor(codecs: CodecRegistry, raw: RawMessage, opened: EncodedContent | DovetailError = raw.content) {
     this.id = raw.id;
     this.conversationId = raw.conversationId;
     this.groupId = raw.groupId;
@@ -64,26 +64,54 @@ export class DecodedMessage<ContentTypes = unknown> {
     this.encodedContent = raw.content;
     this.contentType = raw.content.type ?? { ...UNNAMED };
     if (raw.content.fallback !== undefined) this.fallback = raw.content.fallback;
-    this.content = decode(codecs, raw, this.contentType) as ContentTypes | undefined;
+    const { content, error } = opened instanceof Error ? { error: opened } : this.#decode(codecs, opened);
+    this.content = content as ContentTypes | undefined;
+    if (error) {
+      this.contentError = error;
+      console.warn(error.message);
+    }
+  }
+
+  #decode(codecs: CodecRegistry, content: EncodedContent): Decoded {
+    if (!isGroupUpdated(this)) return codecs.decode(content);
+    try {
+      // A change counts by where it comes from: a member who sends one claims what did not happen.
+      if (this.kind === GroupMessageKind.MembershipChange) return { content: decodeGroupUpdated(content) };
+      throw new Error("a change that a member claims");
+    } catch (error) {
+      return { error: malformed(error) };
+    }
   }
 }
 
-const isOf = (type: ContentTypeId, known: Readonly<ContentTypeId>): boolean =>
-  type.authorityId === known.authorityId && type.typeId === known.typeId && type.versionMajor === known.versionMajor;
+/**
+ * A message as an app reads it. Its content is decompressed first, so a promise only where it is
+ * compressed and some codec knows it.
+ *
+ * @internal
+ */
+export function readMessage<ContentTypes>(
+  codecs: CodecRegistry,
+  raw: RawMessage,
+  room = new Room(),
+): DecodedMessage<ContentTypes> | Promise<DecodedMessage<ContentTypes>> {
+  const make = (opened: EncodedContent | DovetailError) => new DecodedMessage<ContentTypes>(codecs, raw, opened);
+  if (!isPacked(raw.content) || !codecs.codecFor(raw.content.type ?? UNNAMED)) return make(raw.content);
+  return unpack(raw.content, room).catch(malformed).then(make);
+}
 
-function decode(codecs: CodecRegistry, raw: RawMessage, type: ContentTypeId): unknown {
-  try {
-    // A change counts by where it comes from: a member who sends one claims what did not happen.
-    if (isOf(type, GROUP_UPDATED)) {
-      return raw.kind === GroupMessageKind.MembershipChange ? decodeGroupUpdated(raw.content) : undefined;
-    }
-    if (isOf(type, TEXT)) return TEXT_CODEC.decode(raw.content);
-    if (isOf(type, LEAVE_REQUEST)) return decodeLeaveRequest(raw.content);
-    const codec = codecs.codecFor(type);
-    if (codec) return codec.decode(raw.content);
-    console.warn(`No codec found for content type "${contentTypeToString(type)}"`);
-  } catch (error) {
-    console.warn(`Error decoding custom content: ${error instanceof Error ? error.message : String(error)}`);
-  }
-  return undefined;
+/**
+ * A list of messages. All together decompress to so much at most that no sender can fill the page's
+ * memory.
+ *
+ * @internal
+ */
+export async function readMessages<ContentTypes>(
+  codecs: CodecRegistry,
+  raws: RawMessage[],
+): Promise<DecodedMessage<ContentTypes>[]> {
+  const room = new Room();
+  const messages: DecodedMessage<ContentTypes>[] = [];
+  for (const raw of raws) messages.push(await readMessage<ContentTypes>(codecs, raw, room));
+  return messages;
 }

@@ -2,6 +2,7 @@
 
 import * as check from "./check.js";
 import {
+  Compression,
   ConsentState,
   ContentType,
   ConversationType,
@@ -129,10 +130,11 @@ export function rawListMessages(options: ListMessagesOptions = {}): RawListMessa
 }
 
 /** @internal */
-export function rawSend(options: SendMessageOpts = {}): RawSend {
+export function rawSend(options: SendMessageOpts = {}): RawSend & { compression: Compression | undefined } {
   const given = check.object(options, "options");
   return {
     shouldPush: check.optional(given["shouldPush"], "shouldPush", check.boolean),
     idempotencyKey: check.optional(given["idempotencyKey"], "idempotencyKey", check.string),
+    compression: check.optional(given["compression"], "compression", check.member<Compression>(Compression)),
   };
 }

@@ -3,6 +3,7 @@
 import type { ContentCodec } from "./content/codec.js";
 import type { Delivery } from "./delivery.js";
 import type {
+  Compression,
   ConsentEntityType,
   ConsentState,
   ContentType,
@@ -230,6 +231,8 @@ export interface ListMessagesOptions {
 export interface SendOpts {
   /** The same content with the same key is one message with one id. Default: a new key. */
   idempotencyKey?: string;
+  /** Compresses the content. Default: it is not. Apps that cannot decompress show its fallback. */
+  compression?: Compression;
 }
 
 /** Options of `send`. */

@@ -10,7 +10,7 @@ use super::schema;
 type Step = fn(&IdbDatabase, &IdbTransaction) -> Result<(), JsValue>;
 
 /// Step `n` makes version `n + 1` of version `n`; version 0 is a database that is not there.
-const STEPS: [Step; schema::VERSION as usize] = [create_tables, index_expiry];
+const STEPS: [Step; schema::VERSION as usize] = [create_tables, index_expiry, add_annotations_and_streams];
 
 /// Brings a database from version `from` to [`schema::VERSION`], in the transaction of `request`'s
 /// upgrade event.
@@ -51,5 +51,15 @@ fn create_tables(database: &IdbDatabase, _: &IdbTransaction) -> Result<(), JsVal
 /// Messages that expire are found without reading the others.
 fn index_expiry(_: &IdbDatabase, transaction: &IdbTransaction) -> Result<(), JsValue> {
     transaction.object_store("messages")?.create_index_with_str("d", "d")?;
+    Ok(())
+}
+
+/// Tables of messages about messages, of decisions owed to the own devices and of the durable
+/// stream. Messages stored before have no place in that stream's index: it begins behind them.
+fn add_annotations_and_streams(database: &IdbDatabase, transaction: &IdbTransaction) -> Result<(), JsValue> {
+    for name in ["annotations", "preferences", "consumers"] {
+        database.create_object_store(name)?;
+    }
+    transaction.object_store("messages")?.create_index_with_str("e", "e")?;
     Ok(())
 }

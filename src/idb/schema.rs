@@ -12,7 +12,7 @@ use wasm_bindgen::JsValue;
 use crate::store::Table;
 
 /// The layout this build reads and writes.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The object store of the wrapped data key; no [`Table`], so no row can come near it.
 pub(super) const KEYS: &str = "keys";

@@ -2,7 +2,7 @@
 //!
 //! A key is the bytes as a `Uint8Array`, which IndexedDB orders as `Vec<u8>` does. A value is the
 //! sealed body alone, or, when there is a revision or an index value,
-//! `{ r?: revision, a?, b?, c?, d?: index values, s: sealed body }`.
+//! `{ r?: revision, a?, b?, c?, d?, e?: index values, s: sealed body }`.
 
 use js_sys::{Object, Reflect, Uint8Array};
 use wasm_bindgen::prelude::wasm_bindgen;

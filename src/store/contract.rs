@@ -66,8 +66,8 @@ fn at_revision(table: Table, key: &[u8], revision: u64) -> Write {
     Write::Put { table, key: key.to_vec(), revision, index, body: b"body".to_vec(), insert: false }
 }
 
-/// A message row with the given index value (or none) in each of the four indexes.
-fn indexed(key: &[u8], values: [Option<&[u8]>; 4]) -> Write {
+/// A message row with the given index value (or none) in each of the five indexes.
+fn indexed(key: &[u8], values: [Option<&[u8]>; 5]) -> Write {
     let index = values.iter().map(|value| value.map(<[u8]>::to_vec)).collect();
     Write::Put {
         table: Table::Messages,

@@ -45,11 +45,17 @@ pub enum Table {
     Associations = 12,
     /// Whole GroupUpdated payloads shown.
     Transcripts = 13,
+    /// Messages about other messages, by their target.
+    Annotations = 14,
+    /// Decisions the own devices were not told of yet.
+    Preferences = 15,
+    /// How far the durable stream was acknowledged, by group.
+    Consumers = 16,
 }
 
 impl Table {
     /// Every table.
-    pub const ALL: [Table; 13] = [
+    pub const ALL: [Table; 16] = [
         Table::Meta,
         Table::Mls,
         Table::Groups,
@@ -63,6 +69,9 @@ impl Table {
         Table::Positions,
         Table::Associations,
         Table::Transcripts,
+        Table::Annotations,
+        Table::Preferences,
+        Table::Consumers,
     ];
 
     /// The object store's name.
@@ -81,13 +90,18 @@ impl Table {
             Table::Positions => "positions",
             Table::Associations => "associations",
             Table::Transcripts => "transcripts",
+            Table::Annotations => "annotations",
+            Table::Preferences => "preferences",
+            Table::Consumers => "consumers",
         }
     }
 
     /// The secondary indexes of the table, in the order of [`Write::Put`]'s `index` values.
     pub fn indexes(self) -> &'static [Index] {
         match self {
-            Table::Messages => &[Index::ThreadSort, Index::ThreadDelivery, Index::GroupSort, Index::Expiry],
+            Table::Messages => {
+                &[Index::ThreadSort, Index::ThreadDelivery, Index::GroupSort, Index::Expiry, Index::Delivery]
+            }
             _ => &[],
         }
     }
@@ -104,6 +118,8 @@ pub enum Index {
     GroupSort,
     /// Messages that expire, by time.
     Expiry,
+    /// Messages of all threads, by delivery number (PROC-024).
+    Delivery,
 }
 
 impl Index {
@@ -114,6 +130,7 @@ impl Index {
             Index::ThreadDelivery => "b",
             Index::GroupSort => "c",
             Index::Expiry => "d",
+            Index::Delivery => "e",
         }
     }
 }

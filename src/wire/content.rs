@@ -30,12 +30,13 @@ pub mod content_type {
 }
 
 /// Standard types that do not wake receivers unless the app says so.
-const SILENT: [&str; 7] = [
+const SILENT: [&str; 8] = [
     content_type::GROUP_MEMBERSHIP_CHANGE,
     content_type::GROUP_UPDATED,
     content_type::LEAVE_REQUEST,
     "application/x-protobuf",
     "deleteMessage",
+    "editMessage",
     "reaction",
     "readReceipt",
 ];
@@ -388,10 +389,35 @@ mod tests {
 
     #[test]
     fn push_defaults_follow_the_type() {
-        assert!(ContentType::xmtp("text", 1, 0).pushes_by_default());
-        assert!(ContentType::xmtp("reply", 1, 0).pushes_by_default());
-        assert!(!ContentType::xmtp("reaction", 2, 0).pushes_by_default());
-        assert!(!ContentType::xmtp("readReceipt", 1, 0).pushes_by_default());
+        let wake = [
+            "text",
+            "markdown",
+            "reply",
+            "attachment",
+            "remoteStaticAttachment",
+            "multiRemoteStaticAttachment",
+            "transactionReference",
+            "walletSendCalls",
+            "a later one",
+        ];
+        let silent = [
+            "group_membership_change",
+            "group_updated",
+            "leave_request",
+            "reaction",
+            "readReceipt",
+            "deleteMessage",
+            "editMessage",
+            "application/x-protobuf",
+        ];
+        for major in [1, 2] {
+            assert!(wake.iter().all(|id| ContentType::xmtp(id, major, 0).pushes_by_default()));
+            assert!(!silent.iter().any(|id| ContentType::xmtp(id, major, 0).pushes_by_default()));
+        }
+        for id in ["actions", "intent"] {
+            let other = ContentType { authority: "coinbase.com".into(), ..ContentType::xmtp(id, 1, 0) };
+            assert!(other.pushes_by_default());
+        }
         let custom = ContentType { authority: "example.org".into(), ..ContentType::xmtp("reaction", 1, 0) };
         assert!(custom.pushes_by_default());
         assert_eq!(custom.to_string(), "example.org/reaction:1.0");

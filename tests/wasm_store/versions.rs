@@ -44,7 +44,7 @@ async fn a_database_of_version_1_is_migrated_with_its_rows() {
         table: Table::Messages,
         key: b"m".to_vec(),
         revision: 0,
-        index: [b"a", b"b", b"c", b"d"].map(|value| Some(value.to_vec())).to_vec(),
+        index: [b"a", b"b", b"c", b"d", b"e"].map(|value| Some(value.to_vec())).to_vec(),
         body: b"message".to_vec(),
         insert: true,
     };

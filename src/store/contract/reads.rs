@@ -50,7 +50,7 @@ pub async fn an_open_range_goes_to_the_edge(store: &dyn Store) {
 /// A range that ends at or before its start is empty, not an error.
 pub async fn an_empty_or_inverted_range_has_no_rows(store: &dyn Store) {
     apply(store, [b"a", b"b", b"c"].map(|key| put(T, key, key))).await;
-    apply(store, [indexed(b"m", [Some(b"b"); 4])]).await;
+    apply(store, [indexed(b"m", [Some(b"b"); 5])]).await;
     for (from, to) in [(b"b", b"b"), (b"c", b"a")] {
         assert_eq!(keys(store, range(T, None, Some(from), Some(to))).await, [b""; 0]);
         let index = Some(Index::Expiry);
@@ -112,7 +112,7 @@ pub async fn every_index_has_the_rows_with_a_value(store: &dyn Store) {
                 indexed(&name(1), some(b"x\x02")),
                 indexed(&name(2), some(b"x\x01")),
                 indexed(&name(3), some(b"y")),
-                indexed(&name(4), [None; 4]),
+                indexed(&name(4), [None; 5]),
             ],
         )
         .await;
@@ -131,7 +131,7 @@ pub async fn every_index_has_the_rows_with_a_value(store: &dyn Store) {
 
 /// Rows with one index value are ordered by key, and a limit may cut among them.
 pub async fn equal_index_values_sort_by_key_both_ways(store: &dyn Store) {
-    let row = |key, value| indexed(key, [None, None, None, Some(value)]);
+    let row = |key, value| indexed(key, [None, None, None, Some(value), None]);
     let rows = [row(b"a", b"2"), row(b"d", b"1"), row(b"b", b"1"), row(b"c", b"1"), row(b"e", b"0")];
     apply(store, rows).await;
     let read = || range(Table::Messages, Some(Index::Expiry), Some(b"1"), None);
@@ -145,7 +145,7 @@ pub async fn equal_index_values_sort_by_key_both_ways(store: &dyn Store) {
 
 /// A count is the number of rows the same range has.
 pub async fn counts_agree_with_ranges(store: &dyn Store) {
-    let values: [Option<&[u8]>; 4] = [Some(b"v"), None, Some(b"w"), None];
+    let values: [Option<&[u8]>; 5] = [Some(b"v"), None, Some(b"w"), None, None];
     apply(store, [b"a", b"b", b"c"].map(|key| indexed(key, values))).await;
     let bounds: [(&[u8], &[u8]); 4] = [(b"", b"z"), (b"b", b"c"), (b"v", b"w"), (b"x", b"y")];
     for (from, to) in bounds {

@@ -20,8 +20,8 @@ pub async fn what_is_put_is_read_back(store: &dyn Store) {
 
 /// A row written again has its new body and revision, and is found by its new values only.
 pub async fn a_put_replaces_the_row_and_its_index_values(store: &dyn Store) {
-    apply(store, [indexed(b"k", [Some(b"old"), Some(b"x"), None, None])]).await;
-    apply(store, [indexed(b"k", [Some(b"new"), None, Some(b"y"), None])]).await;
+    apply(store, [indexed(b"k", [Some(b"old"), Some(b"x"), None, None, None])]).await;
+    apply(store, [indexed(b"k", [Some(b"new"), None, Some(b"y"), None, None])]).await;
     let by = |index, from, to| range(Table::Messages, Some(index), Some(from), Some(to));
     assert_eq!(keys(store, by(Index::ThreadSort, b"old", b"old\0")).await, [b""; 0]);
     assert_eq!(keys(store, by(Index::ThreadSort, b"new", b"new\0")).await, [b"k"]);
@@ -49,7 +49,7 @@ pub async fn writes_happen_in_order(store: &dyn Store) {
 
 async fn prepare(store: &dyn Store) -> Vec<Vec<Record>> {
     let mut writes = vec![at_revision(T, b"checked", 3), put(T, b"taken", b"old"), put(T, b"other", b"old")];
-    writes.push(indexed(b"m", [Some(b"v"); 4]));
+    writes.push(indexed(b"m", [Some(b"v"); 5]));
     apply(store, writes).await;
     everything(store).await
 }
@@ -66,8 +66,8 @@ fn around(failing: Option<Write>) -> Vec<Write> {
         put(T, b"new", b"new"),
         put(T, b"other", b"new"),
         put(Table::Mls, b"new", b"new"),
-        indexed(b"m", [Some(b"w"); 4]),
-        indexed(b"m2", [Some(b"w"); 4]),
+        indexed(b"m", [Some(b"w"); 5]),
+        indexed(b"m2", [Some(b"w"); 5]),
     ];
     writes.extend(failing);
     writes.extend([
@@ -178,7 +178,7 @@ pub async fn checks_alone_are_compared(store: &dyn Store) {
 
 /// A deleted row is gone from its table and its indexes; an absent one is deleted without error.
 pub async fn a_delete_removes_the_row_everywhere(store: &dyn Store) {
-    apply(store, [indexed(b"k", [Some(b"v"); 4]), indexed(b"l", [Some(b"v"); 4])]).await;
+    apply(store, [indexed(b"k", [Some(b"v"); 5]), indexed(b"l", [Some(b"v"); 5])]).await;
     apply(store, [delete(Table::Messages, b"k"), delete(Table::Messages, b"absent")]).await;
     assert_eq!(keys(store, range(Table::Messages, None, None, None)).await, [b"l"]);
     for index in Table::Messages.indexes() {
@@ -188,7 +188,7 @@ pub async fn a_delete_removes_the_row_everywhere(store: &dyn Store) {
 
 /// A deleted range has its start and not its end; an empty or inverted one deletes nothing.
 pub async fn a_deleted_range_is_half_open(store: &dyn Store) {
-    apply(store, [b"a", b"b", b"c", b"d"].map(|key| indexed(key, [Some(key); 4]))).await;
+    apply(store, [b"a", b"b", b"c", b"d"].map(|key| indexed(key, [Some(key); 5]))).await;
     let deleted = |from: &[u8], to: &[u8]| Write::DeleteRange {
         table: Table::Messages,
         from: from.to_vec(),

@@ -1,9 +1,9 @@
-//! Rows of the tables `envelopes`, `positions` and `associations`.
+//! Rows of the tables `envelopes`, `positions`, `associations` and `consumers`.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Row, bytes};
-use crate::base::{InboxId, Nanos, SequenceId, Topic};
+use crate::base::{GroupId, InboxId, Nanos, SequenceId, Topic};
 use crate::store::Table;
 
 /// Why an envelope is in the table.
@@ -94,5 +94,21 @@ impl Row for AssociationRow {
     const TABLE: Table = Table::Associations;
     fn key(&self) -> Vec<u8> {
         [self.inbox.as_bytes(), self.sequence_id.0.to_be_bytes().as_slice()].concat()
+    }
+}
+
+/// How far an app has acknowledged the durable stream, for one group (PROC-026).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConsumerRow {
+    /// The group.
+    pub group: GroupId,
+    /// The greatest delivery number acknowledged.
+    pub acknowledged: u64,
+}
+
+impl Row for ConsumerRow {
+    const TABLE: Table = Table::Consumers;
+    fn key(&self) -> Vec<u8> {
+        self.group.as_bytes().to_vec()
     }
 }

@@ -98,12 +98,14 @@ impl Row for MessageRow {
     fn index(&self) -> Vec<Option<Vec<u8>>> {
         let sort = self.sort_key();
         let thread = self.thread.to_key();
-        let delivery = self.delivery.map(|n| [thread.as_slice(), &n.to_be_bytes()].concat());
+        let number = self.delivery.map(u64::to_be_bytes);
+        let delivery = number.map(|n| [thread.as_slice(), &n].concat());
         vec![
             Some([thread.as_slice(), &sort].concat()),
             delivery,
             Some([self.group.as_bytes(), sort.as_slice()].concat()),
             self.expires_ns.map(|at| (at.0.max(0) as u64).to_be_bytes().to_vec()),
+            number.map(|n| n.to_vec()),
         ]
     }
 }
@@ -126,5 +128,31 @@ impl Row for TranscriptRow {
     const TABLE: Table = Table::Transcripts;
     fn key(&self) -> Vec<u8> {
         [self.thread.to_key().as_slice(), &self.hash].concat()
+    }
+}
+
+/// A message that is about another one of its thread: a reaction, an edit, a deletion. Inserted in
+/// the unit that stores the message, whether or not its target is here yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AnnotationRow {
+    /// The message it is about.
+    pub target: MessageId,
+    /// The message that says so.
+    pub message: MessageId,
+    /// Its sender was a super admin of the group at its place (PROC-037).
+    pub by_super_admin: bool,
+}
+
+impl AnnotationRow {
+    /// The prefix of everything about a message.
+    pub fn target_prefix(target: MessageId) -> Vec<u8> {
+        target.as_bytes().to_vec()
+    }
+}
+
+impl Row for AnnotationRow {
+    const TABLE: Table = Table::Annotations;
+    fn key(&self) -> Vec<u8> {
+        [self.target.0, self.message.0].concat()
     }
 }

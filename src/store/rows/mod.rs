@@ -12,9 +12,9 @@ mod outbox;
 mod thread;
 
 pub use group::{GroupKind, GroupRow, GroupState, Hold, MemberView, SettingsView};
-pub use inbound::{AssociationRow, EnvelopeRow, EnvelopeState, PositionRow};
+pub use inbound::{AssociationRow, ConsumerRow, EnvelopeRow, EnvelopeState, PositionRow};
 pub use installation::{CountersRow, InstallationRow, OfferRow};
-pub use message::{ContentTypeView, MessageKind, MessageRow, MessageStatus, TranscriptRow};
+pub use message::{AnnotationRow, ContentTypeView, MessageKind, MessageRow, MessageStatus, TranscriptRow};
 pub use mls::{MlsGlobalRow, MlsPageRow};
 pub use outbox::{
     AttemptRow, IntentRow, IntentState, LeftOut, Operation, Outcome, OwedWelcome, Recipient, Wish,
@@ -69,6 +69,18 @@ pub struct ConsentRow(pub Record);
 
 impl Row for ConsentRow {
     const TABLE: Table = Table::Consent;
+    fn key(&self) -> Vec<u8> {
+        self.0.entity.to_key()
+    }
+}
+
+/// A decision of this installation that its inbox's other devices were not told of yet (SYNC). One
+/// an entity: the last one counts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwedDecisionRow(pub Record);
+
+impl Row for OwedDecisionRow {
+    const TABLE: Table = Table::Preferences;
     fn key(&self) -> Vec<u8> {
         self.0.entity.to_key()
     }

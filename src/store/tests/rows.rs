@@ -225,6 +225,12 @@ fn conversation_examples() -> Vec<Example> {
                 payload: b"payload".to_vec(),
             },
         ),
+        example(
+            "annotation",
+            AnnotationRow { target: MESSAGE, message: MessageId([0x34; 32]), by_super_admin: true },
+        ),
+        example("owed_decision", OwedDecisionRow(consent(Entity::Inbox(ALICE), State::Denied).0)),
+        example("consumer", ConsumerRow { group: GROUP, acknowledged: 300 }),
     ]
 }
 
