@@ -18,8 +18,8 @@ use crate::engine::state::GroupCtx;
 use crate::engine::unit::Unit;
 use crate::engine::{send, threads};
 use crate::error::Error;
-use crate::store::{Table, Write};
 use crate::store::rows::{AttemptRow, GroupState, IntentState, Operation};
+use crate::store::{Table, Write};
 
 /// A run ends after so many rounds, each of up to 50 messages; what is left goes on with the next
 /// sync. More than anybody writes: `publishMessages` promises that all of it has left.

@@ -12,7 +12,7 @@ use js_sys::{Array, Object, Uint8Array};
 use sha2::Sha256;
 use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
-use web_sys::{Crypto, CryptoKey, IdbDatabase, IdbTransactionMode, SubtleCrypto};
+use web_sys::{Crypto, CryptoKey, IdbDatabase, SubtleCrypto};
 use zeroize::Zeroizing;
 
 use super::errors::{self, Fault};
@@ -75,7 +75,7 @@ pub(super) fn possible(given: Option<&Key>) -> Result<(), StoreError> {
 async fn read_with(database: &IdbDatabase, reads: &[Read]) -> Result<(JsValue, Requests), StoreError> {
     let names = schema::names(reads.iter().map(read::table));
     names.push(&JsValue::from_str(schema::KEYS));
-    let transaction = write::begin(database, &names, IdbTransactionMode::Readonly, Durability::Relaxed)?;
+    let transaction = write::begin_reading(database, &names)?;
     let watched = wait::Watched::new(transaction.clone());
     let (request, asked) = transaction
         .object_store(schema::KEYS)
@@ -90,7 +90,7 @@ async fn read_with(database: &IdbDatabase, reads: &[Read]) -> Result<(JsValue, R
 /// Stores a record, unless there is one already.
 async fn offer(database: &IdbDatabase, record: &JsValue) -> Result<(), StoreError> {
     let names = Array::of1(&JsValue::from_str(schema::KEYS));
-    let transaction = write::begin(database, &names, IdbTransactionMode::Readwrite, Durability::Strict)?;
+    let transaction = write::begin(database, &names, Durability::Strict)?;
     let watched = wait::Watched::new(transaction.clone());
     transaction
         .object_store(schema::KEYS)
