@@ -77,7 +77,8 @@ impl Inner {
         let mut progress = Progress::default();
         let mut total = Processed::default();
         loop {
-            let step = self.try_step(async |step| self.process_step(step, group, envelopes, &progress).await);
+            let step =
+                self.try_step(false, async |step| self.process_step(step, group, envelopes, &progress).await);
             let (stop, done) = match step.await {
                 Ok(done) => done,
                 // An id in the batch is taken: look each one up before it is inserted.
