@@ -10,9 +10,7 @@ use crate::base::{GroupId, InstallationId, Nanos, SequenceId, ThreadId};
 use crate::client::{Conversation, GroupInspection, Inspection, KeyPackageStatus, Page, PendingIntent};
 use crate::consent::{Entity, State};
 use crate::identity::{AssociationState, Identifier, Member, MemberId};
-use crate::store::rows::{
-    ContentTypeView, GroupKind, GroupRow, GroupState, Hold, MessageRow, MessageStatus,
-};
+use crate::store::rows::{ContentTypeView, GroupKind, GroupRow, GroupState, Hold, MessageRow, MessageStatus};
 use crate::wire::EncodedContent;
 
 /// A plain object in the making.

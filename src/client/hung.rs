@@ -176,9 +176,7 @@ fn gather(
     replies: &[(usize, MessageId)],
     now: Nanos,
 ) -> Vec<Hung> {
-    let edited = |id: MessageId| {
-        folded.iter().find(|(of, _)| *of == id).and_then(|(_, hung)| hung.edited_ns)
-    };
+    let edited = |id: MessageId| folded.iter().find(|(of, _)| *of == id).and_then(|(_, hung)| hung.edited_ns);
     let quote = |at: usize| -> Option<Quoted> {
         let (_, id) = replies.iter().find(|(reply, _)| *reply == at)?;
         let found = rows.iter().chain(quoted).find(|row| row.id == *id)?;

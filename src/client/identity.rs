@@ -268,7 +268,8 @@ impl Logs {
                 let mut count = 0;
                 for envelope in answer.iter().filter(|envelope| envelope.topic == own) {
                     let (sequence_id, update) = (envelope.sequence_id, update_bytes(envelope));
-                    let before = watched.as_ref().filter(|(own, _)| *own == inbox).map(|_| installations(log));
+                    let before =
+                        watched.as_ref().filter(|(own, _)| *own == inbox).map(|_| installations(log));
                     let accepted = log.push(sequence_id, &update).map_err(invalid)? == Verdict::Accepted;
                     if let Some(before) = before.filter(|_| accepted) {
                         events.extend(differences(&before, &installations(log), sequence_id));

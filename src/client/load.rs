@@ -205,11 +205,7 @@ fn load_mls(group: GroupId, pages: Vec<MlsPageRow>) -> Result<Option<MlsState>, 
 async fn load_thread(store: &dyn Store, id: ThreadId) -> Result<ThreadCtx, StoreError> {
     let key = id.to_key();
     let answers = store
-        .read(vec![
-            Read::Key(Table::Threads, key.clone()),
-            Read::prefix(Table::Transcripts, &key),
-            notes(id),
-        ])
+        .read(vec![Read::Key(Table::Threads, key.clone()), Read::prefix(Table::Transcripts, &key), notes(id)])
         .await?;
     let record = answers.first().and_then(|records| records.first());
     let row = record.map(|record| ThreadRow::decode(&record.body)).transpose()?;

@@ -3,11 +3,11 @@
 
 use crate::base::{MessageId, Nanos, SequenceId};
 use crate::engine::event::Event;
-use crate::engine::{annotations, leave};
 use crate::engine::receive::{Known, Outcomes, reject};
 use crate::engine::settle::{expiry, raise_activity};
 use crate::engine::state::{GroupCtx, ThreadCtx};
 use crate::engine::unit::Unit;
+use crate::engine::{annotations, leave};
 use crate::mls::facts::LeafFacts;
 use crate::store::rows::{ContentTypeView, MessageKind, MessageRow, MessageStatus};
 use crate::wire::{ContentType, EncodedContent, PlaintextEnvelope, PlaintextV1, message_id};

@@ -290,12 +290,7 @@ mod tests {
         let kinds = [some(0, 0), some(1, 0), some(2, 0), some(3, 0)].map(|event| KINDS[event.kind()]);
         assert_eq!(
             kinds,
-            [
-                "conversation.removed",
-                "message.expired",
-                "consent.changed",
-                "identity.own_installation_added"
-            ]
+            ["conversation.removed", "message.expired", "consent.changed", "identity.own_installation_added"]
         );
         assert_eq!(KINDS[Event::Lagged { discarded: 1 }.kind()], "lagged");
         assert!(some(4, 0).kind() >= KINDS.len());

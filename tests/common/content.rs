@@ -50,7 +50,8 @@ pub fn reaction(target: MessageId, sign: &str, added: bool) -> EncodedContent {
 
 /// A reaction of the older form.
 pub fn old_reaction(target: MessageId, sign: &str) -> EncodedContent {
-    let json = format!(r#"{{"reference":"{target}","action":"added","content":"{sign}","schema":"unicode"}}"#);
+    let json =
+        format!(r#"{{"reference":"{target}","action":"added","content":"{sign}","schema":"unicode"}}"#);
     typed("reaction", 1, json.into_bytes())
 }
 

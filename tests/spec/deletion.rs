@@ -68,7 +68,10 @@ fn proc_037_a_sender_takes_a_message_back_and_its_content_leaves_every_disk() {
         dump::check(&user.store);
     }
     let after = alice.message(id).unwrap();
-    assert_eq!((after.sender_inbox, after.sent_ns, after.delivery), (before.sender_inbox, before.sent_ns, before.delivery));
+    assert_eq!(
+        (after.sender_inbox, after.sent_ns, after.delivery),
+        (before.sender_inbox, before.sent_ns, before.delivery)
+    );
     assert!(alice.row(group).last_message_ns > activity, "DMS-013: the deletion is activity itself");
     assert_eq!(*told.borrow(), [id]);
     // A second deletion, and an edit that comes too late.
@@ -161,7 +164,11 @@ fn proc_037_in_a_dm_only_the_sender_can() {
     for user in [&alice, &bo] {
         assert_eq!(user.message(mine).map(|row| text_of(&row)).as_deref(), Some("mine"));
         assert_eq!(user.message(yours).unwrap().deleted_by(), Some(alice.inbox()));
-        assert_eq!(user.history(dm, HistoryOptions { kind: Some(MessageKind::Application), ..Default::default() }).len(), 2);
+        assert_eq!(
+            user.history(dm, HistoryOptions { kind: Some(MessageKind::Application), ..Default::default() })
+                .len(),
+            2
+        );
     }
 }
 

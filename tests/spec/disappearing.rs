@@ -127,7 +127,10 @@ fn meta_051_it_is_gone_from_every_read_at_once_and_changes_stay() {
     bo.device.skew_ns.set(61 * SECOND);
     let page = bo.page(group, HistoryOptions::default());
     let changes = vec!["group_updated"; 4];
-    assert_eq!(types(&page.rows), [&["group_updated", "text"], &changes[..2], &changes[..2], &["reply"]].concat());
+    assert_eq!(
+        types(&page.rows),
+        [&["group_updated", "text"], &changes[..2], &changes[..2], &["reply"]].concat()
+    );
     assert!(hung(&page, answer).is_none() && hung(&page, stays).is_none());
     assert_eq!(text_of(&page.rows[1]), "stays");
     assert_eq!(bo.count(group, HistoryOptions::default()), 7);

@@ -46,8 +46,7 @@ fn read_on(gang: &Gang, ctx: &mut GroupCtx, version: &str) -> Vec<Outcomes> {
     let id = ctx.row.thread();
     let (consents, transcripts) = (BTreeMap::new(), Vec::new());
     let (notes, notes_revision) = (NotesRow::empty(id), 0);
-    let mut thread =
-        ThreadCtx { id, row: None, revision: 0, consents, transcripts, notes, notes_revision };
+    let mut thread = ThreadCtx { id, row: None, revision: 0, consents, transcripts, notes, notes_revision };
     let mut unit = Unit::new(Nanos(1), CountersRow::default(), 0);
     let mut outcomes = Vec::new();
     for envelope in gang.world.delivery.stored(Topic::Group(gang.group)) {

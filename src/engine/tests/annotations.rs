@@ -225,7 +225,8 @@ fn proc_037_only_content_people_write_can_be_taken_back_or_rewritten() {
     let deletion = Said { row: row(1, "deleteMessage", SENDER, 9), by_super_admin: true };
     let edit = Said { row: row(2, "editMessage", SENDER, 9), by_super_admin: false };
     let mut target = row(0, "text", SENDER, 5);
-    let fixed = ["reaction", "readReceipt", "leave_request", "group_updated", "deleteMessage", "actions", "poll"];
+    let fixed =
+        ["reaction", "readReceipt", "leave_request", "group_updated", "deleteMessage", "actions", "poll"];
     for type_id in fixed {
         target.content_type.type_id = type_id.into();
         let said = [&deletion, &edit];
@@ -261,10 +262,8 @@ fn an_edit_gives_only_content_people_write() {
     let target = row(0, "text", SENDER, 5);
     for type_id in ["reaction", "group_updated", "poll"] {
         let mut edit = row(1, "editMessage", SENDER, 9);
-        let inner = EncodedContent {
-            content_type: ContentType::xmtp(type_id, 1, 0),
-            ..EncodedContent::text("x")
-        };
+        let inner =
+            EncodedContent { content_type: ContentType::xmtp(type_id, 1, 0), ..EncodedContent::text("x") };
         let outer = EncodedContent {
             content_type: ContentType::xmtp("editMessage", 1, 0),
             content: about(&inner.encode()),

@@ -233,12 +233,7 @@ fn conversation_examples() -> Vec<Example> {
         example("notes", NotesRow::empty(ThreadId::Group(GROUP))),
         example(
             "notes_full",
-            NotesRow {
-                thread: stitched,
-                annotated: true,
-                read: vec![(ALICE, TIME)],
-                awaited: vec![MESSAGE],
-            },
+            NotesRow { thread: stitched, annotated: true, read: vec![(ALICE, TIME)], awaited: vec![MESSAGE] },
         ),
         example("owed_decision", OwedDecisionRow(consent(Entity::Inbox(ALICE), State::Denied).0)),
         example("consumer", ConsumerRow { group: GROUP, acknowledged: 300 }),
