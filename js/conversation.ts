@@ -265,11 +265,22 @@ export class Conversation<ContentTypes = unknown> {
   /**
    * Messages from now on, own ones included, whatever the consent. Without reactions and read
    * receipts, unless they are asked for by type.
+   *
+   * @param options With `recent`, first so many of the newest messages there are, by delivery, then
+   *   what follows them, without a gap and none twice; own ones come once they are published, and
+   *   values go to `onValue` or to the loop, not to both.
    */
   async stream(
-    options: StreamOptions<RawMessage, DecodedMessage<ContentTypes>> & ContentTypesFilter = {},
+    options: StreamOptions<RawMessage, DecodedMessage<ContentTypes>> & ContentTypesFilter & { recent?: number } = {},
   ): Promise<AsyncStreamProxy<DecodedMessage<ContentTypes>>> {
     check.object(options, "options");
+    const recent = check.optional(options.recent, "recent", check.count);
+    if (recent !== undefined) {
+      // Offline it opens all the same.
+      if (!options.disableSync) await this.sync().catch(() => {});
+      const read = (message: RawMessage) => readMessage<ContentTypes>(this.core.codecs, message);
+      return this.core.pull((raw) => raw.replayRecent(this.id, recent), read, options);
+    }
     const source = this.core.source(
       { of: "messages", conversationId: this.id, ...rawTypes({ ...options }) },
       options.disableSync ? undefined : (raw) => raw.syncConversation(this.id),

@@ -11,6 +11,7 @@ import { inboxesOf } from "./inboxes.js";
 import { type DecodedMessage, isThere, readMessage } from "./message.js";
 import { consentStates, conversationType, rawCreateGroup, rawListConversations, rawTypes } from "./options.js";
 import type { RawConversation, RawFilter, RawMessage } from "./raw.js";
+import { type ConsumeOptions, type ReplayOptions, consume, replay } from "./readers.js";
 import { type AsyncStreamProxy, type StreamOptions, createStream } from "./streams.js";
 import type { ContentTypesFilter, CreateGroupOptions, Identifier, ListConversationsOptions } from "./types.js";
 
@@ -204,6 +205,40 @@ export class Conversations<ContentTypes = unknown> {
       event.type === "deletion" ? event.message : undefined,
     );
     return createStream(source, make, options);
+  }
+
+  /**
+   * The durable stream: every message that was published in any conversation, own ones included,
+   * once and in the order they became deliverable here, whether or not a tab was open meanwhile. It
+   * goes on behind the last one that was acknowledged, after a reload or a kill too; the very first
+   * time it begins with the oldest message there is.
+   *
+   * A message is acknowledged when the next one is asked for, or when what `onValue` returned is
+   * settled. Leaving a loop at a message does not acknowledge it, nor does a callback that fails,
+   * which ends the stream; it then comes first the next time.
+   *
+   * One reader at a time has it, across tabs: meanwhile others reject with `stream.owned`. It is
+   * free again once that one has ended, its client is closed or its page is gone. (Where pages have
+   * no Web Locks, a new one takes it, and the one before fails with `stream.owned`.)
+   */
+  async consume(options: ConsumeOptions<DecodedMessage<ContentTypes>> = {}): Promise<Messages<ContentTypes>> {
+    check.object(options, "options");
+    return consume<ContentTypes>(this.#core, options);
+  }
+
+  /**
+   * Messages that became deliverable here behind a message, in that order, and then what follows.
+   * It leaves the durable stream alone; any number can read at once.
+   *
+   * @param cursor The `cursor` of a message of this database; undefined: from the oldest on. One of
+   *   another database rejects with `stream.foreign_cursor`.
+   */
+  async replay(
+    cursor?: string,
+    options: ReplayOptions<DecodedMessage<ContentTypes>> = {},
+  ): Promise<Messages<ContentTypes>> {
+    check.object(options, "options");
+    return replay<ContentTypes>(this.#core, cursor, options);
   }
 
   streamAllDmMessages(

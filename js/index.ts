@@ -125,10 +125,32 @@ export {
   StreamFailedError,
   StreamInvalidRetryAttemptsError,
 } from "./errors.js";
+export type {
+  ArchiveRestored,
+  ClientEvent,
+  ClientEventType,
+  ConsentChanged,
+  ConversationJoined,
+  ConversationPaused,
+  ConversationRemoved,
+  EventStreamOptions,
+  IdentityRegistered,
+  Lagged,
+  MembershipChanged,
+  MessageDeleted,
+  MessageExpired,
+  MessageReceived,
+  MessageStatusChanged,
+  MetadataChanged,
+  OwnInstallationAdded,
+  OwnInstallationRevoked,
+} from "./events.js";
 export { Group } from "./group.js";
 export { DecodedMessage } from "./message.js";
 export { metadataFieldName } from "./permissions.js";
 export { Preferences } from "./preferences.js";
+export type { PullOptions } from "./pull.js";
+export type { ConsumeOptions, ConsumeScope, MessageFilter, ReplayOptions } from "./readers.js";
 export { type LocalSigner, createEOASigner } from "./signer.js";
 export {
   type AsyncStreamProxy,

@@ -33,6 +33,8 @@ export class DecodedMessage<ContentTypes = unknown> {
   readonly deliveryStatus: DeliveryStatus;
   /** Why it was given up: an error code. */
   declare readonly failure?: string;
+  /** The place behind it, for `conversations.replay`; absent while it is not published. */
+  declare readonly cursor?: string;
   readonly contentType: ContentTypeId;
   /**
    * The latest of an edited message. Undefined when no codec knows the type, when the bytes are not
@@ -81,6 +83,7 @@ export class DecodedMessage<ContentTypes = unknown> {
     this.kind = raw.kind;
     this.deliveryStatus = raw.deliveryStatus;
     if (raw.failure !== undefined) this.failure = raw.failure;
+    if (raw.cursor !== undefined) this.cursor = raw.cursor;
     this.encodedContent = raw.content;
     this.contentType = raw.content.type ?? { ...UNNAMED };
     if (raw.content.fallback !== undefined) this.fallback = raw.content.fallback;

@@ -66,6 +66,11 @@ export function rawTypes(given: Record<string, unknown>): RawTypes {
   });
 }
 
+/** Type ids of content types, given by name or, for those of an app, by type id. @internal */
+export const typeIds = check.list((value, name) =>
+  typeof value === "string" ? value : check.string(TYPE_IDS.get(value as ContentType), name),
+);
+
 /** @internal */
 export const consentStates = check.list(check.member<ConsentState>(ConsentState));
 

@@ -23,6 +23,7 @@ import type {
   PermissionPolicy,
   SortDirection,
 } from "./enums.js";
+import type { ClientEvent } from "./events.js";
 import type {
   AddMembersResult,
   Consent,
@@ -178,6 +179,15 @@ export interface RawClient {
 
   /** Resolves when subscribed: everything that happens afterwards is reported. */
   subscribe(filter: RawFilter, listener: (event: RawEvent) => void): Promise<RawSubscription>;
+  /** Events from now on. `callback`: the one taken counts as held until the next is asked for. */
+  events(filter: RawEventFilter, callback: boolean): Promise<RawTaken<ClientEvent>>;
+
+  /** The durable stream; rejects with `stream.owned` while another has it. */
+  consume(selection: RawSelection): Promise<RawTaken<RawMessage>>;
+  /** Messages behind a cursor; undefined: from the oldest on. */
+  replay(cursor: string | undefined, selection: RawSelection): Promise<RawTaken<RawMessage>>;
+  /** The newest messages of a conversation by delivery, then what follows them. */
+  replayRecent(id: string, count: number): Promise<RawTaken<RawMessage>>;
 }
 
 /** A subscription. */
@@ -275,6 +285,8 @@ export interface RawMessage {
   deliveryStatus: DeliveryStatus;
   /** Why it failed: a code. */
   failure?: string;
+  /** The place behind it; absent while it is not published. */
+  cursor?: string;
   expiresAtNs?: bigint;
   /** The latest of an edited message; of one that was taken back its type and nothing else. */
   content: EncodedContent;
@@ -335,6 +347,32 @@ export type RawFilter =
   | { of: "deletions" }
   | { of: "conversations"; conversationType?: ConversationType; consentStates?: ConsentState[] }
   | { of: "consent" };
+
+/** Something taken one by one. */
+export interface RawTaken<T> {
+  /** The next one; undefined once it has ended. Asked for once at a time. */
+  next(): Promise<T | undefined>;
+  /** Where it matters: acknowledges the last one. `next` does so too. */
+  acknowledge?(): Promise<void>;
+  /** Lets a pending `next` go. */
+  end(): void;
+}
+
+/** Which events: absent fields select everything. */
+export interface RawEventFilter {
+  kinds?: string[];
+  conversationIds?: string[];
+  contentTypes?: string[];
+}
+
+/** Scope and filter of a reader; the defaults of absent states are CONS-042 and 043. */
+export interface RawSelection {
+  conversationIds?: string[];
+  conversationType?: ConversationType;
+  scopeStates?: ConsentState[];
+  consentStates?: ConsentState[];
+  contentTypes?: string[];
+}
 
 export type RawEvent =
   /** Each message once, own ones too, in the order they became deliverable. */

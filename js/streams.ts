@@ -80,10 +80,11 @@ export async function createStream<T = unknown, V = T>(
   return faceOf(machine);
 }
 
-const isThenable = (value: unknown): value is PromiseLike<unknown> =>
+/** @internal */
+export const isThenable = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 
-class Machine<T, V> {
+class Machine<T, V> implements StreamEngine<V> {
   readonly queue: ValueQueue<V>;
   ended = false;
   #subscribe: StreamFunction<T>;
@@ -128,6 +129,10 @@ class Machine<T, V> {
     if (this.#retrying()) return this.#retry();
     this.ended = true;
     throw new StreamFailedError(0);
+  }
+
+  next(): Promise<IteratorResult<V, undefined>> {
+    return this.queue.next();
   }
 
   end(): void {
@@ -278,14 +283,21 @@ class Machine<T, V> {
   }
 }
 
-/** What the app holds: nothing on it can be changed. */
-function faceOf<T, V>(machine: Machine<T, V>): AsyncStreamProxy<V> {
+/** What is behind a stream. @internal */
+export interface StreamEngine<V> {
+  readonly ended: boolean;
+  next(): Promise<IteratorResult<V, undefined>>;
+  end(): void;
+}
+
+/** What the app holds: nothing on it can be changed. @internal */
+export function faceOf<V>(machine: StreamEngine<V>): AsyncStreamProxy<V> {
   const finish = async (): Promise<IteratorResult<V, undefined>> => {
     machine.end();
     return { done: true, value: undefined };
   };
   const face: AsyncStreamProxy<V> = {
-    next: () => machine.queue.next(),
+    next: () => machine.next(),
     return: finish,
     end: finish,
     get isDone() {

@@ -116,7 +116,7 @@ impl RawClient {
     pub fn message(&self, id: JsValue) -> Promise {
         self.call(async |handle| {
             let page = handle.client.message_page(Arg::new(id, "messageId").id()?).await?;
-            Ok(values::messages(&page).get(0))
+            Ok(values::messages(&handle.client, &page).get(0))
         })
     }
 

@@ -109,7 +109,8 @@ impl RawClient {
     pub fn messages(&self, id: JsValue, options: JsValue) -> Promise {
         self.call(async |handle| {
             let options = Arg::new(options, "options").history_options()?;
-            Ok(values::messages(&handle.client.page(group_id(id)?, &options).await?).into())
+            let page = handle.client.page(group_id(id)?, &options).await?;
+            Ok(values::messages(&handle.client, &page).into())
         })
     }
 
@@ -128,7 +129,7 @@ impl RawClient {
     pub fn last_message(&self, id: JsValue) -> Promise {
         self.call(async |handle| {
             let newest = handle.client.page(group_id(id)?, &HistoryOptions::newest()).await?;
-            Ok(values::messages(&newest).get(0))
+            Ok(values::messages(&handle.client, &newest).get(0))
         })
     }
 

@@ -100,7 +100,7 @@ async fn read(client: &Client, batch: Vec<News>) -> Result<Vec<JsValue>, Error> 
         _ => None,
     };
     let page = client.dressed(batch.iter().filter_map(row).collect()).await?;
-    let messages = values::messages(&page);
+    let messages = values::messages(client, &page);
     let mut events = Vec::with_capacity(batch.len());
     for news in batch {
         match news {
@@ -111,7 +111,7 @@ async fn read(client: &Client, batch: Vec<News>) -> Result<Vec<JsValue>, Error> 
                 events.push(Fields::new().text("type", "message").value("message", &message).done());
             }
             News::Deletion(row) => {
-                let message = values::messages(&client.listed(vec![*row]).await?).get(0);
+                let message = values::messages(client, &client.listed(vec![*row]).await?).get(0);
                 events.push(Fields::new().text("type", "deletion").value("message", &message).done());
             }
             News::Conversation(group) => {

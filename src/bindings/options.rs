@@ -228,7 +228,7 @@ impl Arg {
             limit: self.may("limit", Arg::number)?.map(|limit| limit as usize),
             descending: self.may("direction", |arg| arg.choice(&[false, true]))?.unwrap_or_default(),
             sort_by: self
-                .may("sortBy", |arg| arg.choice(&[SortBy::SentAt, SortBy::InsertedAt]))?
+                .may("sortBy", |arg| arg.choice(&[SortBy::SentAt, SortBy::InsertedAt, SortBy::Delivered]))?
                 .unwrap_or_default(),
             sent_after: self.may("sentAfterNs", Arg::time)?,
             sent_before: self.may("sentBeforeNs", Arg::time)?,

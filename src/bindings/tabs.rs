@@ -10,13 +10,14 @@ use std::rc::Rc;
 
 use futures::StreamExt;
 use futures::channel::mpsc;
-use js_sys::{Array, Function, Object, Promise, Reflect, Uint8Array};
+use js_sys::{Function, Uint8Array};
 use wasm_bindgen::closure::Closure;
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
 
 use super::life::{self, Life};
+use super::locks;
 use super::options::Arg;
 use crate::client::{Client, EventSubscription, Overheard};
 
@@ -35,6 +36,7 @@ extern "C" {
 
 /// A client's place among the tabs of its database.
 pub struct Tab {
+    database: String,
     /// Gives the lock back, or stops waiting for it.
     release: Function,
     left: Rc<Cell<bool>>,
@@ -55,7 +57,13 @@ impl Tab {
             }
             Err(_) => (None, None),
         };
-        Rc::new(Self { release, left, channel, telling: Cell::new(telling) })
+        let database = database.to_owned();
+        Rc::new(Self { database, release, left, channel, telling: Cell::new(telling) })
+    }
+
+    /// The name of the database.
+    pub fn database(&self) -> &str {
+        &self.database
     }
 
     /// Leaves: another may read, nothing is told or heard any more. Leaving twice is fine.
@@ -82,8 +90,7 @@ impl Drop for Tab {
 
 /// Waits for the lock, then reads in the background; the function ends either.
 fn lead(client: &Client, name: &str, left: Rc<Cell<bool>>) -> Function {
-    let (mut resolve, held) = (None, Promise::new(&mut |_, _| {}));
-    let held = Promise::new(&mut |resolver, _| resolve = Some(resolver)).dyn_into().unwrap_or(held);
+    let (held, resolve) = locks::promise();
     let start = {
         let (client, life) = (client.clone(), Life::now());
         move || {
@@ -92,10 +99,10 @@ fn lead(client: &Client, name: &str, left: Rc<Cell<bool>>) -> Function {
             }
         }
     };
-    let (abort, signal) = abort_controller();
+    let (abort, signal) = locks::abort_controller();
     let requested = {
         let (start, held) = (start.clone(), held);
-        request(name, &signal, move || {
+        locks::request(name, ("signal", &signal), move |_| {
             start();
             held
         })
@@ -119,33 +126,6 @@ fn lead(client: &Client, name: &str, left: Rc<Cell<bool>>) -> Function {
     let release: Function = release.unchecked_into();
     life::at_crash(&release);
     release
-}
-
-/// A function that aborts, and the signal it sets; none where there is no AbortController.
-fn abort_controller() -> (Option<Function>, JsValue) {
-    let make = || -> Result<(Function, JsValue), JsValue> {
-        let class: Function = Reflect::get(&js_sys::global(), &"AbortController".into())?.dyn_into()?;
-        let controller = Reflect::construct(&class, &Array::new())?;
-        let abort: Function = Reflect::get(&controller, &"abort".into())?.dyn_into()?;
-        Ok((abort.bind0(&controller), Reflect::get(&controller, &"signal".into())?))
-    };
-    match make() {
-        Ok((abort, signal)) => (Some(abort), signal),
-        Err(_) => (None, JsValue::UNDEFINED),
-    }
-}
-
-/// Asks for a lock; `hold` is called with it and says how long it is held.
-fn request(name: &str, signal: &JsValue, hold: impl FnOnce() -> Promise + 'static) -> Option<Promise> {
-    let navigator = Reflect::get(&js_sys::global(), &"navigator".into()).ok()?;
-    let locks = Reflect::get(&navigator, &"locks".into()).ok().filter(JsValue::is_object)?;
-    let ask: Function = Reflect::get(&locks, &"request".into()).ok()?.dyn_into().ok()?;
-    let options = Object::new();
-    if !signal.is_undefined() {
-        Reflect::set(&options, &"signal".into(), signal).ok()?;
-    }
-    let hold = Closure::once_into_js(hold);
-    ask.call3(&locks, &name.into(), &options, &hold).ok()?.dyn_into().ok()
 }
 
 /// Tells the others what is committed here, and listeners here what is committed there.

@@ -7,7 +7,9 @@ use wasm_bindgen::{JsCast, JsValue};
 use super::json::Json;
 
 use crate::base::{GroupId, InstallationId, Nanos, SequenceId, ThreadId};
-use crate::client::{Conversation, GroupInspection, Inspection, KeyPackageStatus, Page, PendingIntent};
+use crate::client::{
+    Client, Conversation, GroupInspection, Inspection, KeyPackageStatus, Page, PendingIntent,
+};
 use crate::consent::{Entity, State};
 use crate::identity::{AssociationState, Identifier, Member, MemberId};
 use crate::store::rows::{ContentTypeView, GroupKind, GroupRow, GroupState, Hold, MessageRow, MessageStatus};
@@ -99,9 +101,14 @@ pub fn conversation_type(kind: GroupKind) -> u8 {
 
 /// `Consent`.
 pub fn consent(entity: Entity, state: State) -> JsValue {
+    consent_in(Fields::new(), entity, state)
+}
+
+/// The same among other fields.
+pub fn consent_in(fields: Fields, entity: Entity, state: State) -> JsValue {
     let fields = match entity {
-        Entity::Conversation(id) => Fields::new().number("entityType", 0).id("entity", id),
-        Entity::Inbox(id) => Fields::new().number("entityType", 1).id("entity", id),
+        Entity::Conversation(id) => fields.number("entityType", 0).id("entity", id),
+        Entity::Inbox(id) => fields.number("entityType", 1).id("entity", id),
     };
     fields.number("state", consent_state(state)).done()
 }
@@ -227,11 +234,11 @@ fn hold(hold: &Hold) -> JsValue {
 }
 
 /// `RawMessage[]`, each with what hangs on it.
-pub fn messages(page: &Page) -> Array {
+pub fn messages(client: &Client, page: &Page) -> Array {
     let quotes = page.hung.iter().filter_map(|hung| hung.in_reply_to.as_ref().map(|(row, at)| (row, *at)));
     let reactions = page.hung.iter().flat_map(|hung| &hung.reactions).map(|row| (row, None));
     let rows: Vec<_> = page.rows.iter().map(|row| (row, None)).chain(quotes).chain(reactions).collect();
-    let mut all = plain(&rows, &page.listed).into_iter();
+    let mut all = plain(client, &rows, &page.listed).into_iter();
     let messages: Array = all.by_ref().take(page.rows.len()).collect();
     let of = |at: usize| -> Parsed { messages.get(u32::try_from(at).unwrap_or(u32::MAX)).unchecked_into() };
     for hung in &page.hung {
@@ -249,7 +256,7 @@ pub fn messages(page: &Page) -> Array {
 }
 
 /// Rows one by one, each with the time of its last edit.
-fn plain(rows: &[(&MessageRow, Option<Nanos>)], winners: &[(ThreadId, GroupId)]) -> Array {
+fn plain(client: &Client, rows: &[(&MessageRow, Option<Nanos>)], winners: &[(ThreadId, GroupId)]) -> Array {
     let mut json = Json::new(rows.len());
     let mut contents = Vec::with_capacity(rows.len());
     for (row, _) in rows {
@@ -272,6 +279,7 @@ fn plain(rows: &[(&MessageRow, Option<Nanos>)], winners: &[(ThreadId, GroupId)])
         if let Some(by) = row.deleted_by() {
             json.id("deletedByInboxId", by.as_bytes());
         }
+        json.maybe("cursor", client.cursor(row).as_deref());
         json.field("content");
         contents.push(content(row, &mut json));
         json.end();

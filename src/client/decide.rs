@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 
 use crate::base::ThreadId;
-use crate::client::Client;
 use crate::client::driver::Step;
+use crate::client::{Client, load};
 use crate::consent::{Entity, State};
 use crate::engine::consent;
 use crate::engine::state::ThreadCtx;
 use crate::error::Error;
+use crate::store::rows::GroupKind;
 
 impl Client {
     /// Sets the consent of one entity, now.
@@ -24,7 +25,7 @@ impl Client {
     /// entity the last counts.
     ///
     /// # Errors
-    /// `store.*`.
+    /// `conversation.not_found` for a sync group, which nothing is decided about; `store.*`.
     pub async fn set_consents(&self, decisions: &[(Entity, State)]) -> Result<(), Error> {
         self.0.open()?;
         let overruled = |(at, (entity, _)): &(usize, &(Entity, State))| {
@@ -32,7 +33,9 @@ impl Client {
         };
         let counted = decisions.iter().enumerate().filter(|one| !overruled(one));
         let counted: Vec<_> = counted.map(|(_, decision)| *decision).collect();
-        self.0.step(async |step| decide(step, &counted).await).await
+        self.0.step(async |step| decide(step, &counted).await).await?;
+        self.0.kick_devices();
+        Ok(())
     }
 }
 
@@ -50,6 +53,9 @@ async fn decide(step: &mut Step<'_>, decisions: &[(Entity, State)]) -> Result<()
             consent::decide_apart(stored, *entity, *state, &mut step.unit);
             continue;
         };
+        if group.kind == GroupKind::Sync {
+            return Err(load::not_found());
+        }
         let mut thread = match threads.remove(&group.thread()) {
             Some(thread) => thread,
             None => step.take_thread(group.thread()).await?,

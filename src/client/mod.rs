@@ -5,7 +5,9 @@
 //! reading or writing. Nothing is awaited between reading a cached group and writing it but the
 //! store itself.
 
+mod consumer;
 mod decide;
+mod devices;
 mod driver;
 mod event_queue;
 mod events;
@@ -29,8 +31,10 @@ mod owed;
 mod pointers;
 mod prepare;
 mod process;
+mod reader;
 mod reads;
 mod refresh;
+mod replay;
 mod send;
 mod sync;
 mod sync_some;
@@ -38,6 +42,7 @@ mod verbs;
 mod welcomes;
 
 pub use crate::engine::settings::{NewGroup, Role, Setting};
+pub use consumer::Consumer;
 pub use event_queue::{EventFilter, EventQueue};
 pub use events::EventSubscription;
 pub use feed::{Interest, News};
@@ -50,6 +55,7 @@ pub use list::Conversation;
 pub use open::{OpenOptions, Sign};
 pub use overhear::Overheard;
 pub use reads::Member;
+pub use replay::Replay;
 pub use send::SendOptions;
 pub use sync::SyncReport;
 
@@ -96,6 +102,10 @@ pub(crate) struct Inner {
     kicked: RefCell<BTreeSet<GroupId>>,
     live: RefCell<Option<sync::Live>>,
     expiry: expiry::Alarm,
+    /// A step has decided something the own devices are to be told of.
+    owing: Cell<bool>,
+    /// That is going to be done.
+    tending: Cell<bool>,
     retry: pointers::Retry,
     /// The own inbox's log was told of up to here.
     announced: Cell<SequenceId>,

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use crate::base::{GroupId, MessageId, SequenceId, Topic};
 use crate::client::Inner;
+use crate::client::devices::BATCH;
 use crate::client::driver::{Step, StepError};
 use crate::client::outbox::{message_of, owes};
 use crate::delivery::Incoming;
@@ -49,6 +50,8 @@ impl Processed {
 /// Why a step over a batch ended before its end.
 enum Stop {
     End,
+    /// Enough for one step.
+    More,
     Held(String, String),
     Needs(BTreeSet<Reference>),
     NeedsMessage(MessageId),
@@ -86,7 +89,11 @@ impl Inner {
             };
             total.extend(done);
             match stop {
-                Stop::End => return Ok(total),
+                Stop::End => {
+                    self.kick_devices();
+                    return Ok(total);
+                }
+                Stop::More => {}
                 Stop::Held(code, detail) => {
                     total.held = Some((code, detail));
                     return Ok(total);
@@ -176,7 +183,13 @@ impl Inner {
             if !matches!(stop, Stop::End) || ctx.row.state != GroupState::Active {
                 break;
             }
+            if step.unit.received.len() >= BATCH {
+                stop = Stop::More;
+                break;
+            }
         }
+        drop(echoes);
+        self.merge_received(step).await?;
         if Standing::of(&ctx.row, &thread) != before {
             threads::refresh(&mut thread, &ctx.row, &mut step.unit);
         } else if !step.unit.changes.is_empty() {

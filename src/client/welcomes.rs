@@ -8,16 +8,16 @@ use crate::client::Inner;
 use crate::client::driver::Step;
 use crate::client::outbox::message_of;
 use crate::delivery::Incoming;
-use crate::engine::join;
 use crate::engine::key_packages::DAY_NS;
 use crate::engine::opening::{self, OpenedJoin, POINTER, Shared, UNKNOWN_KEY_PACKAGE, Unopened};
 use crate::engine::publish;
 use crate::engine::receive::{Outcomes, record_rejection};
 use crate::engine::state::GroupCtx;
+use crate::engine::{devices, join};
 use crate::error::Error;
 use crate::members::{Reference, States};
 use crate::store::Table;
-use crate::store::rows::{EnvelopeRow, EnvelopeState, GroupState, PositionRow, Row};
+use crate::store::rows::{EnvelopeRow, EnvelopeState, GroupKind, GroupState, PositionRow, Row};
 
 const PAGE: u32 = 100;
 /// Why a Welcome waits when what it needs could not be fetched.
@@ -253,6 +253,12 @@ impl Inner {
             Ok(mut ctx) => {
                 if let Some((intents, attempts)) = left_behind {
                     (ctx.intents, ctx.attempts) = (intents, attempts);
+                }
+                if ctx.row.kind == GroupKind::Sync {
+                    self.note_sync_group(step, ctx.row.id).await?;
+                    if devices::give_up(&mut ctx, &mut step.unit) {
+                        devices::want_snapshot(&mut ctx, &mut step.unit);
+                    }
                 }
                 step.keep_group(ctx);
                 step.keep_thread(thread);

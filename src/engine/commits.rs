@@ -8,11 +8,11 @@ use crate::engine::event::Event;
 use crate::engine::receive::{Known, Outcomes, from_verdict, invalid, reject};
 use crate::engine::state::{GroupCtx, ThreadCtx};
 use crate::engine::unit::Unit;
-use crate::engine::{build, leave, settle, transcripts, views};
+use crate::engine::{build, devices, leave, settle, transcripts, views};
 use crate::meta::{Op, next_dictionary};
 use crate::mls::facts::{AppDataOp, CommitFacts, ProposalFacts, SenderFacts};
 use crate::mls::{self, OpenedCommit, PendingProposal};
-use crate::store::rows::{AttemptRow, GroupState, IntentRow, IntentState, Operation};
+use crate::store::rows::{AttemptRow, GroupKind, GroupState, IntentRow, IntentState};
 
 /// A commit of ours, read back.
 pub fn own(
@@ -105,11 +105,12 @@ fn applied(
     let leaving = ctx.row.leaving.iter().copied().gather();
     let (group, of) = (ctx.row.id, ctx.row.thread());
     let changed = transcript::changed(&facts.before.dictionary, &facts.dictionary_after);
-    if !changed.is_empty() {
+    let shown = ctx.row.kind != GroupKind::Sync;
+    if shown && !changed.is_empty() {
         unit.events.push(Event::SettingsChanged { group, thread: of, changed });
     }
-    if let (Ok(Some(update)), SenderFacts::Member(by)) =
-        (transcript::of_commit(facts, &leaving), &facts.committer)
+    if let (true, Ok(Some(update)), SenderFacts::Member(by)) =
+        (shown, transcript::of_commit(facts, &leaving), &facts.committer)
     {
         let (added, removed) = (update.added.clone(), [update.removed.as_slice(), &update.left].concat());
         if !added.is_empty() || !removed.is_empty() {
@@ -130,6 +131,9 @@ fn applied(
     }
     if let Some(attempt) = attempt {
         settle::committed(ctx, attempt, at.0, unit);
+        if facts.before.leaves != facts.leaves_after {
+            devices::want_snapshot(ctx, unit);
+        }
     }
     // Asked of MLS: a commit that removes our leaf may add another one for this installation, which
     // we enter by its Welcome (GMOD-015).
@@ -138,7 +142,7 @@ fn applied(
     }
     settle::rebuild_stale(ctx, unit);
     leave::serve(ctx, known.me, unit);
-    unit.events.push(Event::GroupChanged { group: ctx.row.id, thread: ctx.row.thread() });
+    ctx.announce(unit);
 }
 
 /// Own removal: history stays, every MLS row goes, nothing more is published but the Welcomes that
@@ -149,9 +153,7 @@ fn removed(ctx: &mut GroupCtx, unit: &mut Unit) {
     unit.events.push(Event::Removed { group, thread, left });
     ctx.drop_mls(unit);
     // Welcomes owed for a commit that was applied still go out (GMOD-018).
-    let cut_off = |intent: &&IntentRow| {
-        !matches!(intent.operation, Operation::Send { .. }) && intent.state != IntentState::Committed
-    };
+    let cut_off = |intent: &&IntentRow| intent.operation.commits() && intent.state != IntentState::Committed;
     let ended: Vec<u64> = ctx.intents.values().filter(cut_off).map(|intent| intent.number).collect();
     let why = settle::removed_meanwhile;
     ended.into_iter().for_each(|number| ctx.finish_intent(number, Err(why()), unit));

@@ -14,7 +14,7 @@ use crate::engine::opening::OpenedJoin;
 use crate::engine::receive::{Outcomes, above, paused};
 use crate::engine::state::{GroupCtx, Me, MlsState, ThreadCtx};
 use crate::engine::unit::Unit;
-use crate::engine::{threads, transcripts, views};
+use crate::engine::{devices, threads, transcripts, views};
 use crate::members::{self, JoinError, Members, Reference, States, references};
 use crate::meta::{ConversationType, Dictionary};
 use crate::mls::facts::JoinFacts;
@@ -28,7 +28,8 @@ pub fn needed(facts: &JoinFacts) -> BTreeSet<Reference> {
 
 /// Checks the Welcome and joins: the new group with its thread, consent and transcript in `unit`.
 ///
-/// `existing` is the row of a group with this id, when there is one.
+/// `existing` is the row of a group with this id, when there is one. A sync group has none of the
+/// three.
 pub fn settle(
     me: &Me,
     opened: OpenedJoin,
@@ -83,6 +84,9 @@ pub fn settle(
             .delete_prefix(crate::store::Table::Mls, &crate::store::rows::MlsPageRow::group_prefix(row.id));
     }
     let ctx = GroupCtx::fresh(row, revision, Some(MlsState { scratch, group }), anchor);
+    if kind == GroupKind::Sync {
+        return Ok(ctx);
+    }
     let left = existing.is_some_and(|(row, _)| row.left);
     consent(me, &ctx, thread, (envelope.server_ns, left), unit);
     let duplicate = thread.row.is_some();
@@ -120,8 +124,8 @@ fn admit(
         Admitted::Dm(dm) => (GroupKind::Dm, Some(dm)),
         Admitted::Other(ConversationType::Group) => (GroupKind::Group, None),
         Admitted::Other(ConversationType::Sync) => {
-            // Device sync is not part of this version: a sync group is left alone, not refused.
-            return Err(Outcomes::Held("welcome.sync".into(), "sync groups are not supported yet".into()));
+            devices::admit(facts, me.inbox)?;
+            (GroupKind::Sync, None)
         }
         Admitted::Other(_) => {
             return Err(reject("JOIN-060", "a kind of conversation this version does not know".into()));
@@ -137,6 +141,9 @@ fn admit(
     // A group's kind and pair are fixed for ever: a placeholder keeps its own (DMS-015), and so does
     // a group we left. Whoever knows its id could else move its history elsewhere.
     if let Some((row, _)) = existing {
+        if (row.kind == GroupKind::Sync) != (kind == GroupKind::Sync) {
+            return Err(reject("META-004", "the group is stored here as another kind".into()));
+        }
         check_activation(row.dm, dm).map_err(|error| match row.state {
             GroupState::Restored => refused(error),
             _ => reject("META-004", error.to_string()),

@@ -89,7 +89,7 @@ pub fn hold(ctx: &mut GroupCtx, code: &str, detail: &str, at: SequenceId, unit: 
             unit.events.push(Event::Paused { group, thread, floor });
         }
         ctx.row_mut().hold = Some(hold);
-        unit.events.push(Event::GroupChanged { group: ctx.row.id, thread: ctx.row.thread() });
+        ctx.announce(unit);
     }
 }
 
@@ -97,7 +97,7 @@ fn release(ctx: &mut GroupCtx, at: SequenceId, unit: &mut Unit) {
     ctx.advance(at);
     if ctx.row.hold.is_some() {
         ctx.row_mut().hold = None;
-        unit.events.push(Event::GroupChanged { group: ctx.row.id, thread: ctx.row.thread() });
+        ctx.announce(unit);
     }
 }
 
@@ -170,6 +170,11 @@ fn own(
             None => return Outcomes::NeedsMessage(*message),
             Some(row) => row.clone(),
         },
+        // Whom a commit before it added cannot read it: it is told again.
+        Some(Operation::Tell { .. }) if attempt.epoch < ctx.row.epoch => {
+            settle::unreadable(ctx, attempt, unit);
+            return Outcomes::Applied;
+        }
         // The echo of something already settled.
         _ => None,
     };

@@ -12,7 +12,7 @@ use crate::engine::unit::Unit;
 use crate::error::Error;
 use crate::store::rows::{
     AttemptRow, GroupKind, GroupRow, GroupState, IntentRow, IntentState, LeftOut, MessageRow, MessageStatus,
-    Operation, SettingsView,
+    SettingsView,
 };
 
 /// Attempts no intent names any more are kept for a late echo so many epochs.
@@ -63,6 +63,7 @@ fn allow(thread: &mut ThreadCtx, message: &MessageRow, unit: &mut Unit) {
         let record = app_act(Entity::Conversation(group), state, unit.now);
         thread.consents.insert(group, record);
         unit.put_consent(stored.as_ref(), record);
+        unit.owe(record);
     }
 }
 
@@ -137,9 +138,7 @@ pub fn completed(ctx: &mut GroupCtx, number: u64, unit: &mut Unit) {
 /// The epoch moved: an own commit in flight is built again on the new state (GMOD-036), unless
 /// nothing is left to do. Its attempt stays a while, so that a late echo is known.
 pub fn rebuild_stale(ctx: &mut GroupCtx, unit: &mut Unit) {
-    let open = |intent: &&IntentRow| {
-        !matches!(intent.operation, Operation::Send { .. }) && intent.state != IntentState::Committed
-    };
+    let open = |intent: &&IntentRow| intent.operation.commits() && intent.state != IntentState::Committed;
     let waiting: Vec<IntentRow> = ctx.intents.values().filter(open).cloned().collect();
     for mut intent in waiting {
         if operations::is_done(&ctx.row, &intent.operation, &intent.left_out) {
@@ -191,7 +190,7 @@ pub fn given_up(ctx: &mut GroupCtx, intent: u64, why: Error, unit: &mut Unit) {
     }
     ctx.row_mut().state = GroupState::Failed(code.to_owned());
     ctx.drop_mls(unit);
-    let changes = |intent: &&IntentRow| !matches!(intent.operation, Operation::Send { .. });
+    let changes = |intent: &&IntentRow| intent.operation.commits();
     let numbers: Vec<u64> = ctx.intents.values().filter(changes).map(|intent| intent.number).collect();
     numbers.into_iter().for_each(|number| ctx.end_intent(number, unit));
 }

@@ -7,10 +7,14 @@ use crate::dm::thread::{Folded, fold};
 use crate::engine::state::ThreadCtx;
 use crate::engine::unit::Unit;
 use crate::store::Table;
-use crate::store::rows::{GroupRow, GroupState, ListingRow, Row, ThreadGroup, ThreadRow};
+use crate::store::rows::{GroupKind, GroupRow, GroupState, ListingRow, Row, ThreadGroup, ThreadRow};
 
-/// Takes a group's present state into its thread and rewrites what follows from it.
+/// Takes a group's present state into its thread and rewrites what follows from it. A sync group has
+/// no thread.
 pub fn refresh(thread: &mut ThreadCtx, group: &GroupRow, unit: &mut Unit) {
+    if group.kind == GroupKind::Sync {
+        return;
+    }
     let mut groups = thread.row.as_ref().map(|row| row.groups.clone()).unwrap_or_default();
     groups.retain(|entry| entry.group != group.id);
     if let GroupState::Failed(_) = group.state {
@@ -36,12 +40,7 @@ pub fn refresh_consent(thread: &mut ThreadCtx, unit: &mut Unit) {
     }
 }
 
-fn rewrite(
-    thread: &mut ThreadCtx,
-    groups: Vec<ThreadGroup>,
-    kind: crate::store::rows::GroupKind,
-    unit: &mut Unit,
-) {
+fn rewrite(thread: &mut ThreadCtx, groups: Vec<ThreadGroup>, kind: GroupKind, unit: &mut Unit) {
     let old = thread.row.take();
     let candidates: Vec<Candidate> = groups.iter().map(candidate).collect();
     let new = fold(&candidates).map(|Folded { winner, sort }| {

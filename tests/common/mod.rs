@@ -3,6 +3,7 @@
 
 pub mod chance;
 pub mod content;
+pub mod devices;
 pub mod dump;
 pub mod forge;
 pub mod gate;

@@ -60,7 +60,8 @@ fn read_on(gang: &Gang, ctx: &mut GroupCtx, version: &str) -> Vec<Outcomes> {
     outcomes
 }
 
-fn raise(gang: &Gang, floor: &str) -> SequenceId {
+/// Commits a floor that no client here satisfies.
+pub fn raise(gang: &Gang, floor: &str) -> SequenceId {
     let raw = Raw::write(MIN_SUPPORTED_PROTOCOL_VERSION, floor.as_bytes());
     let sealed = gang.by(ROOT).raw_commit(gang.group, raw);
     let receipt = gang.by(ROOT).publish(gang.group, sealed.bytes);

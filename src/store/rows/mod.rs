@@ -12,8 +12,8 @@ mod outbox;
 mod thread;
 
 pub use group::{GroupKind, GroupRow, GroupState, Hold, MemberView, SettingsView};
-pub use inbound::{AssociationRow, ConsumerRow, EnvelopeRow, EnvelopeState, PositionRow};
-pub use installation::{CountersRow, InstallationRow, OfferRow};
+pub use inbound::{AssociationRow, ConsumedRow, ConsumerRow, EnvelopeRow, EnvelopeState, PositionRow};
+pub use installation::{CountersRow, InstallationRow, OfferRow, SyncGroupsRow};
 pub use message::{
     AnnotationRow, ContentTypeView, MessageKind, MessageRow, MessageStatus, NotesRow, TranscriptRow,
 };
@@ -80,6 +80,11 @@ impl Row for ConsentRow {
 /// an entity: the last one counts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwedDecisionRow(pub Record);
+
+impl OwedDecisionRow {
+    /// Where keys of entities begin, and where they end.
+    pub const KEYS: [&[u8]; 2] = [b"c", b"j"];
+}
 
 impl Row for OwedDecisionRow {
     const TABLE: Table = Table::Preferences;
