@@ -60,6 +60,9 @@ enum Stop {
 #[derive(Default)]
 struct Progress {
     identity: States,
+    /// What a commit would need was asked for early and cannot be had: it is judged as far as it can
+    /// be without.
+    late: bool,
     messages: BTreeMap<MessageId, Option<MessageRow>>,
     careful: bool,
 }
@@ -100,6 +103,7 @@ impl Inner {
                 }
                 Stop::Needs(references) => match self.identity.resolve(&references).await {
                     Ok(states) => progress.identity.extend(states),
+                    Err(_) if !progress.late => progress.late = true,
                     Err(error) => {
                         total.held = Some(self.withheld(group, envelopes, error).await?);
                         return Ok(total);
@@ -159,9 +163,15 @@ impl Inner {
         let messages = progress.messages.iter().map(|(id, row)| (*id, row.clone())).chain(own).gather();
         self.note_echoes(&ctx, envelopes);
         let echoes = self.echoes.borrow();
+        let identity = |needed: &BTreeSet<Reference>| {
+            let mut states = progress.identity.clone();
+            states.extend(self.identity.recall(&states.missing(needed)));
+            states
+        };
         let known = Known {
             me: &self.me,
-            identity: &progress.identity,
+            identity: &identity,
+            early: !progress.late,
             messages: &messages,
             echoes: &echoes,
             careful: progress.careful,
@@ -238,6 +248,8 @@ struct Standing {
     activity: Option<crate::base::Nanos>,
     state: GroupState,
     consent: Option<crate::consent::Record>,
+    /// Adds shown: whoever shows one more has to know them all (DMS-011).
+    shown: usize,
 }
 
 impl Standing {
@@ -246,6 +258,7 @@ impl Standing {
             activity: row.last_message_ns,
             state: row.state.clone(),
             consent: thread.consents.get(&row.id).copied(),
+            shown: thread.transcripts.len(),
         }
     }
 }

@@ -219,6 +219,9 @@ pub fn give_up_message(
     }
     ctx.end_intent(number, unit);
     if let Some(row) = row.filter(|row| row.status == MessageStatus::Unpublished) {
+        if leave::is_request(&row.content_type) {
+            leave::withdraw(ctx, row.sender_inbox);
+        }
         fail_message(row, code, unit);
     }
     unit.changes.strict();

@@ -8,6 +8,7 @@ pub mod dump;
 pub mod forge;
 pub mod gate;
 pub mod group;
+pub mod seed;
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
