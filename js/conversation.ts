@@ -271,7 +271,7 @@ export class Conversation<ContentTypes = unknown> {
     if (recent !== undefined) {
       // Offline it opens all the same.
       if (!options.disableSync) await this.sync().catch(() => {});
-      return this.core.pull((raw) => raw.replayRecent(this.id, recent), (message) => this.decoded(message), options);
+      return this.core.pull((raw) => raw.replayRecent(this.id, recent), (message) => readMessage<ContentTypes>(this.core.codecs, message), options);
     }
     const source = this.core.source(
       { of: "messages", conversationId: this.id },

@@ -73,7 +73,7 @@ export class Core {
   /** A stream of what is taken one by one, until the client is closed or has crashed. */
   async pull<R, V>(
     open: (raw: RawClient) => Promise<RawTaken<R>>,
-    make: (raw: R) => V,
+    make: (raw: R) => V | Promise<V>,
     options: PullOptions<V>,
   ): Promise<AsyncStreamProxy<V>> {
     const taken = await this.call(open);

@@ -36,7 +36,7 @@ const DONE = { done: true, value: undefined } as const;
  */
 export function pull<R, V>(
   source: PullSource<R>,
-  make: (raw: R) => V,
+  make: (raw: R) => V | Promise<V>,
   options: PullOptions<V>,
   watch: (end: () => void) => () => void,
 ): AsyncStreamProxy<V> {
@@ -53,13 +53,13 @@ class Pull<R, V> implements StreamEngine<V> {
   #busy = false;
   #over: () => void = () => {};
   #source: PullSource<R>;
-  #make: (raw: R) => V;
+  #make: (raw: R) => V | Promise<V>;
   #options: PullOptions<V>;
   #forget: () => void;
 
   constructor(
     source: PullSource<R>,
-    make: (raw: R) => V,
+    make: (raw: R) => V | Promise<V>,
     options: PullOptions<V>,
     watch: (end: () => void) => () => void,
   ) {
@@ -122,7 +122,8 @@ class Pull<R, V> implements StreamEngine<V> {
     if (this.ended) return DONE;
     try {
       const raw = await this.#source.next();
-      if (raw !== undefined && !this.ended) return { done: false, value: this.#make(raw) };
+      const value = raw === undefined ? undefined : await this.#make(raw);
+      if (value !== undefined && !this.ended) return { done: false, value };
     } catch (error) {
       if (this.ended) return DONE;
       this.#report(error);

@@ -3,7 +3,7 @@
 import * as check from "./check.js";
 import type { Core } from "./core.js";
 import type { ConsentState, ContentType, ConversationType } from "./enums.js";
-import { DecodedMessage } from "./message.js";
+import { type DecodedMessage, readMessage } from "./message.js";
 import { consentStates, conversationType, typeIds } from "./options.js";
 import type { PullOptions } from "./pull.js";
 import type { RawClient, RawMessage, RawSelection, RawTaken } from "./raw.js";
@@ -72,5 +72,5 @@ function read<C>(
     consentStates: check.optional(options.consentStates, "consentStates", consentStates),
     contentTypes: check.optional(options.contentTypes, "contentTypes", typeIds),
   });
-  return core.pull((raw) => open(raw, selection), (message) => new DecodedMessage<C>(core.codecs, message), options);
+  return core.pull((raw) => open(raw, selection), (message) => readMessage<C>(core.codecs, message), options);
 }
