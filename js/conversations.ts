@@ -8,15 +8,15 @@ import { DovetailError } from "./errors.js";
 import { Group } from "./group.js";
 import { handleOf } from "./handle.js";
 import { inboxesOf } from "./inboxes.js";
-import { type DecodedMessage, readMessage } from "./message.js";
-import { consentStates, conversationType, rawCreateGroup, rawListConversations } from "./options.js";
+import { type DecodedMessage, isThere, readMessage } from "./message.js";
+import { consentStates, conversationType, rawCreateGroup, rawListConversations, rawTypes } from "./options.js";
 import type { RawConversation, RawFilter, RawMessage } from "./raw.js";
 import { type ConsumeOptions, type ReplayOptions, consume, replay } from "./readers.js";
 import { type AsyncStreamProxy, type StreamOptions, createStream } from "./streams.js";
-import type { CreateGroupOptions, Identifier, ListConversationsOptions } from "./types.js";
+import type { ContentTypesFilter, CreateGroupOptions, Identifier, ListConversationsOptions } from "./types.js";
 
 /** Which conversations a message stream covers. */
-export interface MessageStreamFilter {
+export interface MessageStreamFilter extends ContentTypesFilter {
   conversationType?: ConversationType;
   /** Only conversations in these states; empty: none. Default: allowed and unknown. */
   consentStates?: ConsentState[];
@@ -157,23 +157,54 @@ export class Conversations<ContentTypes = unknown> {
     return this.#conversations(only, (view) => new Group<ContentTypes>(this.#core, view));
   }
 
-  /** Messages of all conversations from now on, own ones included. */
+  /**
+   * Messages of all conversations from now on, own ones included. Without reactions and read
+   * receipts, unless they are asked for by type.
+   */
   async streamAllMessages(
     options: MessageOptions<ContentTypes> & MessageStreamFilter = {},
   ): Promise<Messages<ContentTypes>> {
     check.object(options, "options");
+    const types = rawTypes({ ...options });
     const filter = check.present<Extract<RawFilter, { of: "messages" }>>({
       of: "messages",
       conversationId: undefined,
       conversationType: check.optional(options.conversationType, "conversationType", conversationType),
       consentStates: check.optional(options.consentStates, "consentStates", consentStates),
+      contentTypes: types.contentTypes,
+      alsoTypes: types.alsoTypes,
+      excludeContentTypes: types.excludeContentTypes,
     });
     const source = this.#core.source(
       filter,
       options.disableSync ? undefined : (raw) => raw.syncAll(filter.consentStates),
       (event) => (event.type === "message" ? event.message : undefined),
     );
-    return createStream(source, (message) => readMessage<ContentTypes>(this.#core.codecs, message), options);
+    return createStream(source, (message) => readMessage<ContentTypes>(this.#core.codecs, message), options, isThere);
+  }
+
+  /**
+   * Messages that go, from now on, each once: those that are deleted, and those that disappear, as
+   * they were.
+   */
+  async streamDeletedMessages(options: MessageOptions<ContentTypes> = {}): Promise<Messages<ContentTypes>> {
+    return this.#deletions(options, (message) => readMessage<ContentTypes>(this.#core.codecs, message));
+  }
+
+  /** The ids of the same messages. */
+  async streamMessageDeletions(options: StreamOptions<RawMessage, string> = {}): Promise<AsyncStreamProxy<string>> {
+    return this.#deletions(options, (message) => message.id);
+  }
+
+  #deletions<V>(
+    options: StreamOptions<RawMessage, V>,
+    make: (message: RawMessage) => V | Promise<V>,
+  ): Promise<AsyncStreamProxy<V>> {
+    check.object(options, "options");
+    const source = this.#core.source({ of: "deletions" }, undefined, (event) =>
+      event.type === "deletion" ? event.message : undefined,
+    );
+    return createStream(source, make, options);
   }
 
   /**

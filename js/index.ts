@@ -167,6 +167,7 @@ export type {
   ClientOptions,
   Consent,
   ContentTypeId,
+  ContentTypesFilter,
   ConversationDebugInfo,
   CreateGroupOptions,
   Cursor,

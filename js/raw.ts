@@ -160,6 +160,8 @@ export interface RawClient {
   messages(id: string, options: RawListMessages): Promise<RawMessage[]>;
   countMessages(id: string, options: RawListMessages): Promise<bigint>;
   lastMessage(id: string): Promise<RawMessage | undefined>;
+  /** The time of the newest read receipt of each inbox. */
+  lastReadTimes(id: string): Promise<[inboxId: string, atNs: bigint][]>;
   message(messageId: string): Promise<RawMessage | undefined>;
 
   /** Fetches at least new conversations. */
@@ -286,7 +288,16 @@ export interface RawMessage {
   /** The place behind it; absent while it is not published. */
   cursor?: string;
   expiresAtNs?: bigint;
+  /** The latest of an edited message; of one that was taken back its type and nothing else. */
   content: EncodedContent;
+  /** When it was edited last. */
+  editedAtNs?: bigint;
+  /** Who took it back. */
+  deletedByInboxId?: string;
+  /** Reactions to it in their order, those that take one back among them. */
+  reactions?: RawMessage[];
+  /** What it answers, if that is still there; without what hangs on that. */
+  inReplyTo?: RawMessage;
 }
 
 export interface RawSend {
@@ -305,10 +316,16 @@ export interface RawListConversations {
   limit?: number;
 }
 
-export interface RawListMessages {
-  /** Type ids, for example `text`. */
+/** Content types by type id, for example `text`. */
+export interface RawTypes {
+  /** Only these. Default: all but reactions, edits, deletions and read receipts. */
   contentTypes?: string[];
+  /** With all others, these of the types that are left out by default. */
+  alsoTypes?: string[];
   excludeContentTypes?: string[];
+}
+
+export interface RawListMessages extends RawTypes {
   excludeSenderInboxIds?: string[];
   sentAfterNs?: bigint;
   sentBeforeNs?: bigint;
@@ -321,7 +338,13 @@ export interface RawListMessages {
 
 /** What a subscription reports; the defaults of absent fields are CONS-042, 043 and 044. */
 export type RawFilter =
-  | { of: "messages"; conversationId?: string; conversationType?: ConversationType; consentStates?: ConsentState[] }
+  | ({
+      of: "messages";
+      conversationId?: string;
+      conversationType?: ConversationType;
+      consentStates?: ConsentState[];
+    } & RawTypes)
+  | { of: "deletions" }
   | { of: "conversations"; conversationType?: ConversationType; consentStates?: ConsentState[] }
   | { of: "consent" };
 
@@ -343,17 +366,18 @@ export interface RawEventFilter {
 }
 
 /** Scope and filter of a reader; the defaults of absent states are CONS-042 and 043. */
-export interface RawSelection {
+export interface RawSelection extends RawTypes {
   conversationIds?: string[];
   conversationType?: ConversationType;
   scopeStates?: ConsentState[];
   consentStates?: ConsentState[];
-  contentTypes?: string[];
 }
 
 export type RawEvent =
   /** Each message once, own ones too, in the order they became deliverable. */
   | { type: "message"; message: RawMessage }
+  /** A message that was taken back, or as it was before it disappeared: each once. */
+  | { type: "deletion"; message: RawMessage }
   | { type: "conversation"; conversation: RawConversation }
   /** The records of one act or one received batch. */
   | { type: "consent"; records: Consent[] };

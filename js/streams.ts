@@ -66,14 +66,16 @@ export type StreamValueMutator<T = unknown, V = T> = (value: T) => V | Promise<V
  * Subscribes, and resolves when that is done. A first subscription that fails is retried like one
  * that breaks later.
  *
+ * @param lasts Values that do not when they are taken are left out.
  * @throws StreamInvalidRetryAttemptsError; without retries StreamFailedError.
  */
 export async function createStream<T = unknown, V = T>(
   streamFunction: StreamFunction<T>,
   mutator?: StreamValueMutator<T, V | undefined>,
   options: StreamOptions<T, V> = {},
+  lasts?: (value: V) => boolean,
 ): Promise<AsyncStreamProxy<V>> {
-  const machine = new Machine(streamFunction, mutator, options);
+  const machine = new Machine(streamFunction, mutator, options, lasts);
   await machine.start();
   return faceOf(machine);
 }
@@ -100,6 +102,7 @@ class Machine<T, V> implements StreamEngine<V> {
     subscribe: StreamFunction<T>,
     mutator: StreamValueMutator<T, V | undefined> | undefined,
     options: StreamOptions<T, V>,
+    lasts?: (value: V) => boolean,
   ) {
     if (this.#retrying(options) && this.#max(options) < 0) throw new StreamInvalidRetryAttemptsError();
     this.#subscribe = subscribe;
@@ -108,7 +111,7 @@ class Machine<T, V> implements StreamEngine<V> {
     this.queue = new ValueQueue((missed) => {
       // Without a loop every value was already given to onValue.
       if (this.queue.wanted || !options.onValue) options.onLag?.(missed);
-    });
+    }, lasts);
   }
 
   async start(): Promise<void> {

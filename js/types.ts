@@ -209,10 +209,15 @@ export interface ListConversationsOptions {
   limit?: bigint | number;
 }
 
-/** Filters of a message list. */
-export interface ListMessagesOptions {
+/** Which content types are given. */
+export interface ContentTypesFilter {
+  /** Only these. Default: all but reactions and read receipts. */
   contentTypes?: ContentType[];
   excludeContentTypes?: ContentType[];
+}
+
+/** Filters of a message list. */
+export interface ListMessagesOptions extends ContentTypesFilter {
   excludeSenderInboxIds?: string[];
   /** Exclusive. */
   sentAfterNs?: bigint;

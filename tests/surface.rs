@@ -26,7 +26,7 @@ fn follow(user: &User, interest: Interest) -> (Heard, EventSubscription) {
 }
 
 fn messages(conversation: Option<GroupId>, states: Option<Vec<State>>) -> Interest {
-    Interest::Messages { conversation, kind: None, states }
+    Interest::Messages { conversation, kind: None, states, types: Default::default() }
 }
 
 fn texts(heard: &Heard) -> Vec<String> {

@@ -8,7 +8,7 @@ use js_sys::{Array, Promise};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use super::client::{RawClient, message};
+use super::client::RawClient;
 use super::life::promise;
 use super::locks::Seat;
 use super::options::{Arg, group_id};
@@ -66,11 +66,20 @@ impl RawReader {
     pub fn next(&self) -> Promise {
         let (client, source) = (self.client.clone(), self.source.clone());
         promise(async move {
-            let row = match &*source {
-                Source::Durable(consumer) => consumer.next().await,
-                Source::Replay(replay) => replay.next().await,
-            };
-            message(&client, row.map_err(|error| client.ended(error))?).await
+            loop {
+                let row = match &*source {
+                    Source::Durable(consumer) => consumer.next().await,
+                    Source::Replay(replay) => replay.next().await,
+                };
+                let Some(row) = row.map_err(|error| client.ended(error))? else {
+                    return Ok(JsValue::UNDEFINED);
+                };
+                let page = client.dressed(vec![row]).await.map_err(|error| client.ended(error))?;
+                // One that has disappeared meanwhile is given to nobody.
+                if !page.rows.is_empty() {
+                    return Ok(values::messages(&client, &page).get(0));
+                }
+            }
         })
     }
 
@@ -164,7 +173,7 @@ async fn select(client: &Client, options: &Arg) -> Result<Selection, Error> {
         kind: kind.flatten(),
         scope_states: options.may("scopeStates", Arg::consent_states)?,
         states: options.may("consentStates", Arg::consent_states)?,
-        content_types: options.may("contentTypes", |arg| arg.list(Arg::text))?,
+        types: options.types()?,
     };
     if let Some(named) = options.may("conversationIds", |arg| arg.list(Arg::id))? {
         let mut threads = Vec::with_capacity(named.len());
@@ -228,7 +237,7 @@ fn plain(event: &Event, client: &Client) -> JsValue {
             .flag("isThisInstallation", *installation == client.installation()),
         Event::ArchiveRestored { complete } => fields.flag("complete", *complete),
         Event::Lagged { discarded } => fields.number("discarded", *discarded as f64),
-        Event::Message { .. } | Event::GroupChanged { .. } => fields,
+        Event::Message { .. } | Event::Gone { .. } | Event::GroupChanged { .. } => fields,
     }
     .done()
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::base::{GroupId, Nanos, ThreadId};
-use crate::client::Inner;
+use crate::client::{Inner, expiry};
 use crate::engine::event::{Event, arrange};
 use crate::engine::state::{GroupCtx, ThreadCtx};
 use crate::engine::unit::{Ended, Unit};
@@ -41,7 +41,7 @@ pub struct Step<'a> {
     /// What it writes and tells.
     pub unit: Unit,
     groups: Vec<GroupCtx>,
-    threads: Vec<ThreadCtx>,
+    pub(super) threads: Vec<ThreadCtx>,
 }
 
 impl Step<'_> {
@@ -120,6 +120,9 @@ impl Inner {
 
     /// Commits a step; `None` when another tab was first, and it is to be repeated.
     async fn end(&self, mut step: Step<'_>) -> Result<Option<(Vec<Event>, Vec<Ended>)>, StepError> {
+        if !step.unit.judged.is_empty() {
+            step.judge().await?;
+        }
         for group in &mut step.groups {
             group.flush(&mut step.unit)?;
         }
@@ -133,6 +136,7 @@ impl Inner {
         let hidden: Vec<GroupId> = groups.iter().filter(of_devices).map(|group| group.row.id).collect();
         let events = arrange(events, &hidden);
         if !changes.is_empty() {
+            let due = expiry::first_of(&changes);
             if let Err(error) = self.store.apply(changes).await {
                 cache.clear();
                 return match error {
@@ -142,6 +146,7 @@ impl Inner {
                 };
             }
             cache.counters = Some(counters);
+            self.note_expiry(due);
         }
         cache.groups.extend(groups.into_iter().map(|group| (group.row.id, group)));
         cache.threads.extend(threads.into_iter().map(|thread| (thread.id, thread)));

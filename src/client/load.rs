@@ -9,8 +9,8 @@ use crate::engine::state::{GroupCtx, MlsState, ThreadCtx};
 use crate::error::Error;
 use crate::mls::{self, Scratch};
 use crate::store::rows::{
-    AttemptRow, ConsentRow, CountersRow, EnvelopeRow, GroupRow, GroupState, IntentRow, MessageRow,
-    MlsGlobalRow, MlsPageRow, PositionRow, Row, ThreadRow, TranscriptRow,
+    AnnotationRow, AttemptRow, ConsentRow, CountersRow, EnvelopeRow, GroupRow, GroupState, IntentRow,
+    MessageRow, MlsGlobalRow, MlsPageRow, NotesRow, PositionRow, Row, ThreadRow, TranscriptRow,
 };
 use crate::store::{Read, Record, Store, StoreError, Table};
 
@@ -27,6 +27,23 @@ pub fn all<R: Row>(answers: &[Vec<Record>]) -> Result<Vec<R>, StoreError> {
 /// The read of a group's row.
 pub fn group(id: GroupId) -> Read {
     Read::Key(Table::Groups, id.as_bytes().to_vec())
+}
+
+/// The read of a thread's notes.
+pub fn notes(thread: ThreadId) -> Read {
+    Read::Key(Table::Annotations, NotesRow::key_of(thread))
+}
+
+/// The read of what was said about a message.
+pub fn about(target: MessageId) -> Read {
+    Read::prefix(Table::Annotations, &AnnotationRow::target_prefix(target))
+}
+
+/// The answer to [`about`]. Who names a target chooses it freely, and so may hit a key of another
+/// form.
+pub fn annotations(records: &[Record]) -> Result<Vec<AnnotationRow>, StoreError> {
+    let own = records.iter().filter(|record| record.key.len() == AnnotationRow::KEY_LEN);
+    own.map(|record| AnnotationRow::decode(&record.body)).collect()
 }
 
 /// The state that a record of consent gives, or its absence (CONS-001).
@@ -188,7 +205,7 @@ fn load_mls(group: GroupId, pages: Vec<MlsPageRow>) -> Result<Option<MlsState>, 
 async fn load_thread(store: &dyn Store, id: ThreadId) -> Result<ThreadCtx, StoreError> {
     let key = id.to_key();
     let answers = store
-        .read(vec![Read::Key(Table::Threads, key.clone()), Read::prefix(Table::Transcripts, &key)])
+        .read(vec![Read::Key(Table::Threads, key.clone()), Read::prefix(Table::Transcripts, &key), notes(id)])
         .await?;
     let record = answers.first().and_then(|records| records.first());
     let row = record.map(|record| ThreadRow::decode(&record.body)).transpose()?;
@@ -204,7 +221,18 @@ async fn load_thread(store: &dyn Store, id: ThreadId) -> Result<ThreadCtx, Store
             consents.insert(*group, record);
         }
     }
-    Ok(ThreadCtx { id, row, revision: record.map_or(0, |record| record.revision), consents, transcripts })
+    let revision = record.map_or(0, |record| record.revision);
+    let stored = answers.get(2).and_then(|records| records.first());
+    let notes = stored.map(|record| NotesRow::decode(&record.body)).transpose()?;
+    Ok(ThreadCtx {
+        id,
+        row,
+        revision,
+        consents,
+        transcripts,
+        notes: notes.unwrap_or_else(|| NotesRow::empty(id)),
+        notes_revision: stored.map_or(0, |record| record.revision),
+    })
 }
 
 async fn load_globals(store: &dyn Store) -> Result<Vec<(Vec<u8>, Vec<u8>)>, StoreError> {

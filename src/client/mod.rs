@@ -10,12 +10,15 @@ mod decide;
 mod driver;
 mod event_queue;
 mod events;
+mod expiry;
 mod feed;
 mod groups;
 mod history;
+mod hung;
 mod identity;
 mod inspect;
 mod installations;
+mod judge;
 mod key_packages;
 mod list;
 mod load;
@@ -43,6 +46,7 @@ pub use event_queue::{EventFilter, EventQueue};
 pub use events::EventSubscription;
 pub use feed::{Interest, News};
 pub use history::Page;
+pub use hung::{Hung, Quoted};
 pub use identity::Logs;
 pub use inspect::{GroupInspection, Inspection, PendingIntent};
 pub use installations::KeyPackageStatus;
@@ -97,6 +101,7 @@ pub(crate) struct Inner {
     echoes: RefCell<BTreeSet<[u8; 32]>>,
     kicked: RefCell<BTreeSet<GroupId>>,
     live: RefCell<Option<sync::Live>>,
+    expiry: expiry::Alarm,
     retry: pointers::Retry,
     /// The own inbox's log was told of up to here.
     announced: Cell<SequenceId>,
@@ -134,6 +139,7 @@ impl Client {
             return;
         }
         self.0.live.borrow_mut().take();
+        self.0.expiry.stop();
         self.0.hub.close();
         // Waits for the step under way, so that its commit is whole.
         let mut cache = self.0.cache.lock().await;
@@ -157,6 +163,7 @@ impl Client {
     pub fn abandon(&self) {
         self.0.closed.set(true);
         self.0.live.borrow_mut().take();
+        self.0.expiry.stop();
         self.0.hub.close();
     }
 }

@@ -98,12 +98,14 @@ impl Client {
             echoes: RefCell::new(BTreeSet::new()),
             kicked: RefCell::new(BTreeSet::new()),
             live: RefCell::new(None),
+            expiry: super::expiry::Alarm::default(),
             retry: Default::default(),
             last_ns: Cell::new(0),
             announced: Cell::default(),
             closed: Cell::new(false),
         });
         inner.watch_own_inbox();
+        inner.watch_expiry();
         Ok(Self(inner))
     }
 

@@ -178,6 +178,12 @@ pub enum Event {
         /// Consent of the thread at that moment.
         consent: State,
     },
+    /// Not told to apps: a message as it reads since it was taken back, or as it was before it
+    /// disappeared.
+    Gone {
+        /// The row. In the second case it is stored no more.
+        row: Box<MessageRow>,
+    },
     /// Not told to apps: a group's members, settings, activity, hold or state changed.
     GroupChanged {
         /// The group.
@@ -208,6 +214,7 @@ impl Event {
             Self::Lagged { .. } => 14,
             Self::Message { .. } => 15,
             Self::GroupChanged { .. } => 16,
+            Self::Gone { .. } => 17,
         }
     }
 
@@ -224,7 +231,7 @@ impl Event {
             | Self::MessageDeleted { group, thread, .. }
             | Self::MessageExpired { group, thread, .. }
             | Self::GroupChanged { group, thread } => Some((*group, *thread)),
-            Self::Message { row, .. } => Some((row.group, row.thread)),
+            Self::Message { row, .. } | Self::Gone { row } => Some((row.group, row.thread)),
             _ => None,
         }
     }

@@ -1,11 +1,13 @@
 //! A page of a thread: one range read over the union of its groups, one limit (DMS-009).
 //!
 //! DM history leaves membership-change messages out unless the app asks for them by kind
-//! (spec/dms.txt, last paragraph); a group's history has them.
+//! (spec/dms.txt, last paragraph); a group's history has them. Reactions, edits, deletions and read
+//! receipts are no messages of their own: a page has them when the app asks for their type.
 
 use crate::base::{InboxId, Nanos, ThreadId};
-use crate::store::rows::{MessageKind, MessageRow, MessageStatus};
+use crate::store::rows::{ContentTypeView, MessageKind, MessageRow, MessageStatus};
 use crate::store::{Index, Read, Table, after_prefix};
+use crate::wire::about::is_silent;
 
 /// By what a page is ordered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,6 +19,31 @@ pub enum SortBy {
     Delivered,
     /// When rows were first stored here. No index has that order, so the whole thread is read.
     InsertedAt,
+}
+
+/// Which content types an app asks for, by type id. Of itself it gets all but those that are no
+/// messages of their own.
+#[derive(Clone, Debug, Default)]
+pub struct Types {
+    /// Only these.
+    pub only: Option<Vec<String>>,
+    /// With all others, these of the types that are left out otherwise.
+    pub also: Vec<String>,
+    /// None of these.
+    pub except: Vec<String>,
+}
+
+impl Types {
+    /// These and no others.
+    pub fn only(types: &[&str]) -> Self {
+        Self { only: Some(types.iter().map(|one| (*one).to_owned()).collect()), ..Self::default() }
+    }
+
+    /// Whether a content type is asked for.
+    pub fn admit(&self, ContentTypeView { authority, type_id, .. }: &ContentTypeView) -> bool {
+        let shown = || !is_silent(authority, type_id) || self.also.contains(type_id);
+        self.only.as_ref().map_or_else(shown, |only| only.contains(type_id)) && !self.except.contains(type_id)
+    }
 }
 
 /// What an app asks of a thread.
@@ -32,14 +59,12 @@ pub struct HistoryOptions {
     pub sent_after: Option<Nanos>,
     /// Sent earlier than this.
     pub sent_before: Option<Nanos>,
-    /// Only this kind.
+    /// Only this kind; what was taken back counts as sent.
     pub kind: Option<MessageKind>,
     /// Only this status.
     pub status: Option<MessageStatus>,
-    /// Only these content types, by type id.
-    pub content_types: Option<Vec<String>>,
-    /// None of these content types.
-    pub exclude_content_types: Vec<String>,
+    /// Only of these content types.
+    pub types: Types,
     /// Nothing sent by these inboxes.
     pub exclude_senders: Vec<InboxId>,
 }
@@ -126,15 +151,14 @@ impl HistoryOptions {
 
     /// Whether a row belongs to the page.
     pub fn admits(&self, row: &MessageRow, now: Nanos) -> bool {
-        let type_id = &row.content_type.type_id;
         let default_kind = matches!(row.thread, ThreadId::Dm(_)).then_some(MessageKind::Application);
-        self.kind.or(default_kind).is_none_or(|kind| kind == row.kind)
-            && row.expires_ns.is_none_or(|at| at > now)
+        let sent = |kind| (kind != MessageKind::MembershipChange) == row.is_sent();
+        self.kind.or(default_kind).is_none_or(sent)
+            && !row.is_gone(now)
             && self.sent_after.is_none_or(|after| row.sent_ns > after)
             && self.sent_before.is_none_or(|before| row.sent_ns < before)
             && self.status.as_ref().is_none_or(|status| same_status(status, &row.status))
-            && self.content_types.as_ref().is_none_or(|types| types.contains(type_id))
-            && !self.exclude_content_types.contains(type_id)
+            && self.types.admit(&row.content_type)
             && !self.exclude_senders.contains(&row.sender_inbox)
     }
 }
@@ -144,7 +168,8 @@ fn at(prefix: &[u8], time: Nanos) -> Vec<u8> {
     [prefix, &[0], &time.0.max(0).to_be_bytes()].concat()
 }
 
-fn unpublished(prefix: &[u8]) -> Span {
+/// Own messages of a thread that are not read back yet.
+pub fn unpublished(prefix: &[u8]) -> Span {
     Span { index: Index::ThreadSort, from: [prefix, &[1]].concat(), to: Some([prefix, &[2]].concat()) }
 }
 

@@ -10,12 +10,14 @@
 //! - An envelope whose secret was used before is rejected (PROC-011) and recorded; the same message
 //!   of the same sender met again under another secret is a repetition and leaves no trace.
 
+pub mod annotations;
 pub mod application;
 pub mod build;
 pub mod commits;
 pub mod consent;
 pub mod create;
 pub mod event;
+pub mod expire;
 pub mod history;
 pub mod join;
 pub mod key_packages;

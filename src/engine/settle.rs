@@ -3,6 +3,7 @@
 
 use crate::base::{InstallationId, Nanos, SequenceId};
 use crate::consent::{Entity, Record, State, app_act, sending};
+use crate::engine::annotations;
 use crate::engine::consent::groups_of;
 use crate::engine::event::Event;
 use crate::engine::operations;
@@ -41,6 +42,7 @@ pub fn message(
         allow(thread, &row, unit);
     }
     unit.changes.put(&row);
+    annotations::note(&row, ctx.row.settings.super_admins.contains(&row.sender_inbox), thread, unit);
     unit.events.push(Event::MessageStatus {
         id: row.id,
         group: row.group,

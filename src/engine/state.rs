@@ -14,8 +14,8 @@ use crate::error::Error;
 use crate::mls::{Group, InstallationKeys, Scratch};
 use crate::store::Table;
 use crate::store::rows::{
-    AttemptRow, GroupRow, GroupState, IntentRow, IntentState, LeftOut, MlsPageRow, Operation, PositionRow,
-    Row, ThreadRow, TranscriptRow,
+    AttemptRow, GroupRow, GroupState, IntentRow, IntentState, LeftOut, MlsPageRow, NotesRow, Operation,
+    PositionRow, Row, ThreadRow, TranscriptRow,
 };
 
 /// Who we are.
@@ -226,6 +226,10 @@ pub struct ThreadCtx {
     pub consents: BTreeMap<GroupId, Record>,
     /// For a DM: the membership changes already shown (DMS-011).
     pub transcripts: Vec<TranscriptRow>,
+    /// What it keeps about messages about messages.
+    pub notes: NotesRow,
+    /// The revision of that row.
+    pub notes_revision: u64,
 }
 
 impl ThreadCtx {

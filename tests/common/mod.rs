@@ -2,6 +2,7 @@
 #![allow(dead_code)] // each test file uses its part
 
 pub mod chance;
+pub mod content;
 pub mod dump;
 pub mod forge;
 pub mod gate;

@@ -9,7 +9,7 @@ use dovetail::engine::unit::Unit;
 use dovetail::members::{Reference, Resolution, States};
 use dovetail::meta::component::{GROUP_NAME, MIN_SUPPORTED_PROTOCOL_VERSION};
 use dovetail::mls::InstallationKeys;
-use dovetail::store::rows::{CountersRow, InstallationRow, PositionRow};
+use dovetail::store::rows::{CountersRow, InstallationRow, NotesRow, PositionRow};
 
 use crate::common::User;
 use crate::common::dump::Dump;
@@ -45,7 +45,8 @@ fn read_on(gang: &Gang, ctx: &mut GroupCtx, version: &str) -> Vec<Outcomes> {
     let known = Known { me: &me, identity: &states, messages: &messages, careful: false, echoes: &echoes };
     let id = ctx.row.thread();
     let (consents, transcripts) = (BTreeMap::new(), Vec::new());
-    let mut thread = ThreadCtx { id, row: None, revision: 0, consents, transcripts };
+    let (notes, notes_revision) = (NotesRow::empty(id), 0);
+    let mut thread = ThreadCtx { id, row: None, revision: 0, consents, transcripts, notes, notes_revision };
     let mut unit = Unit::new(Nanos(1), CountersRow::default(), 0);
     let mut outcomes = Vec::new();
     for envelope in gang.world.delivery.stored(Topic::Group(gang.group)) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use dovetail::base::{GroupId, InboxId, Nanos};
-use dovetail::engine::history::{HistoryOptions, SortBy};
+use dovetail::engine::history::{HistoryOptions, SortBy, Types};
 use dovetail::store::rows::{MessageKind, MessageRow, MessageStatus};
 use dovetail::wire::EncodedContent;
 use proptest::prelude::*;
@@ -50,8 +50,8 @@ fn model(rows: &[MessageRow], options: &HistoryOptions) -> Vec<MessageRow> {
             .filter(|row| !options.exclude_senders.contains(&row.sender_inbox))
             .filter(|row| {
                 let type_id = &row.content_type.type_id;
-                options.content_types.as_ref().is_none_or(|types| types.contains(type_id))
-                    && !options.exclude_content_types.contains(type_id)
+                options.types.only.as_ref().is_none_or(|types| types.contains(type_id))
+                    && !options.types.except.contains(type_id)
             })
             .filter(|row| options.sort_by != SortBy::Delivered || row.delivery.is_some())
             .cloned()
@@ -107,8 +107,7 @@ fn options(times: Vec<Nanos>, senders: Vec<InboxId>) -> impl Strategy<Value = Hi
                     sent_before: before,
                     kind,
                     status,
-                    content_types: types,
-                    exclude_content_types: not,
+                    types: Types { only: types, also: Vec::new(), except: not },
                     exclude_senders: senders,
                 }
             },

@@ -4,10 +4,13 @@
 mod common;
 
 mod adversary;
+mod annotations;
 mod apart;
 mod coming_and_going;
 mod commits;
 mod consent;
+mod deletion;
+mod disappearing;
 mod dm;
 mod events;
 mod exactly_once;

@@ -14,7 +14,9 @@ mod thread;
 pub use group::{GroupKind, GroupRow, GroupState, Hold, MemberView, SettingsView};
 pub use inbound::{AssociationRow, ConsumedRow, ConsumerRow, EnvelopeRow, EnvelopeState, PositionRow};
 pub use installation::{CountersRow, InstallationRow, OfferRow};
-pub use message::{AnnotationRow, ContentTypeView, MessageKind, MessageRow, MessageStatus, TranscriptRow};
+pub use message::{
+    AnnotationRow, ContentTypeView, MessageKind, MessageRow, MessageStatus, NotesRow, TranscriptRow,
+};
 pub use mls::{MlsGlobalRow, MlsPageRow};
 pub use outbox::{
     AttemptRow, IntentRow, IntentState, LeftOut, Operation, Outcome, OwedWelcome, Recipient, Wish,
