@@ -22,11 +22,17 @@ export interface MessageStreamFilter extends ContentTypesFilter {
   consentStates?: ConsentState[];
 }
 
+/** Which new conversations a stream brings. */
+export interface ConversationStreamFilter {
+  /** Further groups of a DM that is known too, each under its own id. */
+  includeDuplicateDms?: boolean;
+}
+
 const ADDRESS = /^\s*0x[0-9a-f]{40}\s*$/i;
 
 type Messages<C> = AsyncStreamProxy<DecodedMessage<C>>;
 type MessageOptions<C> = StreamOptions<RawMessage, DecodedMessage<C>>;
-type ConversationOptions<V> = StreamOptions<RawConversation, V>;
+type ConversationOptions<V> = StreamOptions<RawConversation, V> & ConversationStreamFilter;
 
 /** The conversations of a client. */
 export class Conversations<ContentTypes = unknown> {
@@ -140,7 +146,10 @@ export class Conversations<ContentTypes = unknown> {
     return all.filter((one) => one instanceof Group);
   }
 
-  /** New conversations from now on, of every consent state; a second group of a DM is no new one. */
+  /**
+   * New conversations from now on, of every consent state, and groups that were left or lost and are
+   * back. A second group of a DM is no new one, unless duplicates are asked for.
+   */
   stream(
     options: ConversationOptions<Dm<ContentTypes> | Group<ContentTypes>> & { conversationType?: ConversationType } = {},
   ): Promise<AsyncStreamProxy<Dm<ContentTypes> | Group<ContentTypes>>> {
@@ -262,6 +271,7 @@ export class Conversations<ContentTypes = unknown> {
       of: "conversations",
       conversationType: check.optional(options.conversationType, "conversationType", conversationType),
       consentStates: undefined,
+      includeDuplicateDms: check.optional(options.includeDuplicateDms, "includeDuplicateDms", check.boolean),
     });
     const source = this.#core.source(
       filter,

@@ -106,7 +106,7 @@ export {
   isWalletSendCalls,
 } from "./content/wallet-send-calls.js";
 export { Conversation } from "./conversation.js";
-export { Conversations, type MessageStreamFilter } from "./conversations.js";
+export { type ConversationStreamFilter, Conversations, type MessageStreamFilter } from "./conversations.js";
 export {
   type Delivery,
   DeliveryRefused,

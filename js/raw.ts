@@ -345,7 +345,12 @@ export type RawFilter =
       consentStates?: ConsentState[];
     } & RawTypes)
   | { of: "deletions" }
-  | { of: "conversations"; conversationType?: ConversationType; consentStates?: ConsentState[] }
+  | {
+      of: "conversations";
+      conversationType?: ConversationType;
+      consentStates?: ConsentState[];
+      includeDuplicateDms?: boolean;
+    }
   | { of: "consent" };
 
 /** Something taken one by one. */

@@ -219,9 +219,12 @@ export interface ContentTypesFilter {
 /** Filters of a message list. */
 export interface ListMessagesOptions extends ContentTypesFilter {
   excludeSenderInboxIds?: string[];
-  /** Exclusive. */
+  /**
+   * Exclusive. Own messages that wait to be sent are after every time; the time of one of them
+   * stands for its place, so that an app can read on from the last message of a page.
+   */
   sentAfterNs?: bigint;
-  /** Exclusive. */
+  /** Exclusive; as above. */
   sentBeforeNs?: bigint;
   deliveryStatus?: DeliveryStatus;
   kind?: GroupMessageKind;

@@ -72,10 +72,11 @@ fn cons_042_043_a_denied_conversation_is_told_of_only_when_it_is_named() {
 fn cons_044_a_new_conversation_is_told_of_whatever_its_consent_and_a_duplicate_is_not() {
     let world = World::new(2);
     let (alice, bo) = (world.user("alice"), world.user("bo"));
-    let (made, _a) = follow(&bo, Interest::Conversations { kind: None, states: None });
-    let groups = Interest::Conversations { kind: Some(GroupKind::Group), states: None };
+    let (made, _a) = follow(&bo, Interest::Conversations { kind: None, states: None, duplicates: false });
+    let groups = Interest::Conversations { kind: Some(GroupKind::Group), states: None, duplicates: false };
     let (groups, _b) = follow(&bo, groups);
-    let allowed = Interest::Conversations { kind: None, states: Some(vec![State::Allowed]) };
+    let allowed =
+        Interest::Conversations { kind: None, states: Some(vec![State::Allowed]), duplicates: false };
     let (allowed, _c) = follow(&bo, allowed);
     alice.offline(true);
     bo.offline(true);

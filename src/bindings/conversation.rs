@@ -53,17 +53,11 @@ impl RawClient {
         })
     }
 
-    /// The other groups of a stitched DM, each described as itself.
+    /// The groups of a stitched DM besides the named one, each described as itself.
     #[wasm_bindgen(js_name = duplicateDms)]
     pub fn duplicate_dms(&self, id: JsValue) -> Promise {
         self.call(async |handle| {
-            let Some(listed) = handle.client.conversation(group_id(id)?).await? else {
-                return Err(Error::new(
-                    "conversation.not_found",
-                    "no conversation with this id is stored here",
-                ));
-            };
-            let others = handle.client.duplicates(listed.group.id).await?;
+            let others = handle.client.duplicates(group_id(id)?).await?;
             let found = handle.client.describe_groups(&others).await?;
             Ok(values::conversations(&found).into())
         })

@@ -114,8 +114,12 @@ async fn read(client: &Client, batch: Vec<News>) -> Result<Vec<JsValue>, Error> 
                 let message = values::messages(client, &client.listed(vec![*row]).await?).get(0);
                 events.push(Fields::new().text("type", "deletion").value("message", &message).done());
             }
-            News::Conversation(group) => {
-                let Some(found) = client.conversation(group).await? else { continue };
+            News::Conversation(group) | News::Duplicate(group) => {
+                let found = match news {
+                    News::Duplicate(_) => client.describe_groups(&[group]).await?.pop(),
+                    _ => client.conversation(group).await?,
+                };
+                let Some(found) = found else { continue };
                 let view = values::conversation(found);
                 events.push(Fields::new().text("type", "conversation").value("conversation", &view).done());
             }

@@ -196,7 +196,11 @@ impl Arg {
                 Interest::Messages { conversation, kind, states, types }
             }
             "deletions" => Interest::Deletions,
-            "conversations" => Interest::Conversations { kind, states },
+            "conversations" => Interest::Conversations {
+                kind,
+                states,
+                duplicates: self.may("includeDuplicateDms", Arg::flag)?.unwrap_or_default(),
+            },
             "consent" => Interest::Consent,
             _ => return Err(self.wrong("of messages, deletions, conversations or consent")),
         };

@@ -129,7 +129,7 @@ impl Inner {
         // Closed while it was deciding: nothing more is written.
         self.open()?;
         let Step { cache, mut unit, groups, threads, .. } = step;
-        let ended = std::mem::take(&mut unit.ended);
+        let (ended, owes) = (std::mem::take(&mut unit.ended), unit.owes);
         self.last_ns.set(unit.last_tick().0);
         let (changes, events, counters) = unit.finish();
         let of_devices = |group: &&GroupCtx| group.row.kind == GroupKind::Sync;
@@ -147,6 +147,7 @@ impl Inner {
             }
             cache.counters = Some(counters);
             self.note_expiry(due);
+            self.owing.set(self.owing.get() || owes);
         }
         cache.groups.extend(groups.into_iter().map(|group| (group.row.id, group)));
         cache.threads.extend(threads.into_iter().map(|thread| (thread.id, thread)));

@@ -13,6 +13,7 @@ use crate::base::{GroupId, Nanos, ThreadId};
 use crate::client::{Client, EventSubscription};
 use crate::engine::event::{Event, KINDS};
 use crate::error::Error;
+use crate::store::rows::GroupKind;
 
 /// Events a queue holds, the one a callback is busy with among them.
 const LIMIT: usize = 1024;
@@ -35,7 +36,9 @@ impl EventFilter {
         if kind >= KINDS.len() || self.kinds.as_ref().is_some_and(|kinds| !kinds.contains(&kind)) {
             return false;
         }
-        let Event::Received { content_type, expires, .. } = event else { return true };
+        let Event::Received { content_type, expires, .. } = event else {
+            return !matches!(event, Event::Conversation { kind: GroupKind::Sync, .. });
+        };
         let listed = |types: &Vec<String>| content_type.as_ref().is_some_and(|t| types.contains(&t.type_id));
         expires.is_none_or(|at| at > now) && self.content_types.as_ref().is_none_or(listed)
     }

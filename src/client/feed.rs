@@ -39,6 +39,8 @@ pub enum Interest {
         kind: Option<GroupKind>,
         /// In these states.
         states: Option<Vec<State>>,
+        /// Further groups of a DM that is known too (DMS-017).
+        duplicates: bool,
     },
     /// Consent.
     Consent,
@@ -52,6 +54,8 @@ pub enum News {
     Deletion(Box<MessageRow>),
     /// A new conversation.
     Conversation(GroupId),
+    /// A further group of a DM that is known, to be named as itself.
+    Duplicate(GroupId),
     /// Decisions of one commit.
     Consent(Vec<(Entity, State)>),
 }
@@ -104,9 +108,11 @@ impl Picker {
                 told.filter(|row| types.admit(&row.content_type)).map(News::Message).collect()
             }
             Interest::Deletions => events.iter().filter_map(|event| self.deletion(event)).collect(),
-            Interest::Conversations { kind, states } => {
+            Interest::Conversations { kind, states, duplicates } => {
                 let filter = Filter::conversations(states.as_deref());
-                events.iter().filter_map(|event| conversation(event, *kind, filter)).collect()
+                let news = |event| conversation(event, *kind, filter);
+                let wanted = |news: &News| *duplicates || !matches!(news, News::Duplicate(_));
+                events.iter().filter_map(news).filter(wanted).collect()
             }
             Interest::Consent => {
                 let of = |event: &Event| match event {
@@ -158,11 +164,11 @@ impl Picker {
 
 fn conversation(event: &Event, kind: Option<GroupKind>, filter: Filter) -> Option<News> {
     match event {
-        // Another group of a DM that is known already is no new conversation (DMS-007).
-        Event::Conversation { group, thread, kind: own, consent, duplicate: false, .. }
+        Event::Conversation { group, thread, kind: own, consent, duplicate, .. }
             if *own != GroupKind::Sync && is_kind(*thread, kind) && filter.includes(*consent) =>
         {
-            Some(News::Conversation(*group))
+            // Another group of a DM that is known already is no new conversation (DMS-007).
+            Some(if *duplicate { News::Duplicate(*group) } else { News::Conversation(*group) })
         }
         _ => None,
     }

@@ -34,6 +34,7 @@ impl Client {
             .await?;
         self.0.listen(Topic::Group(group));
         self.0.kick(group);
+        self.0.kick_devices();
         Ok(group)
     }
 

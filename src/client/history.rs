@@ -6,7 +6,7 @@ use crate::client::{Client, Inner, load};
 use crate::engine::history::{HistoryOptions, Span};
 use crate::error::Error;
 use crate::store::rows::{MessageRow, ThreadRow};
-use crate::store::{Read, Table};
+use crate::store::{Read, Record, Table};
 
 /// Rows of one chunk when a filter may leave some out.
 const CHUNK: usize = 200;
@@ -58,61 +58,57 @@ impl Inner {
         options: &HistoryOptions,
     ) -> Result<u64, Error> {
         let (now, mut count) = (self.platform.now(), 0);
-        for mut span in options.spans(thread) {
-            loop {
-                let rows = self.chunk(&mut span, options.descending, CHUNK).await?;
-                count += rows.iter().filter(|row| options.admits(row, now)).count() as u64;
-                if rows.len() < CHUNK {
-                    break;
-                }
+        let bounds = options.bounds(&self.store.read(options.marks(thread)).await?);
+        let mut span = options.span(thread, &bounds);
+        loop {
+            let rows = self.chunk(&mut span, options.descending, CHUNK).await?;
+            count += rows.iter().filter(|row| options.admits(row, &bounds, now)).count() as u64;
+            if rows.len() < CHUNK {
+                return Ok(count);
             }
         }
-        Ok(count)
     }
 
     /// The next rows of a span.
     async fn chunk(&self, span: &mut Span, descending: bool, size: usize) -> Result<Vec<MessageRow>, Error> {
         let read = span.read(descending, u32::try_from(size).unwrap_or(u32::MAX));
         let answer = self.store.read(vec![read]).await?;
-        let rows = load::rows::<MessageRow>(answer.first().map_or(&[], Vec::as_slice))?;
-        if let Some(last) = rows.last() {
-            span.after(last, descending);
-        }
-        Ok(rows)
+        taken(span, answer.first().map_or(&[], Vec::as_slice), descending)
     }
 
     pub(super) async fn history(&self, thread: ThreadId, options: &HistoryOptions) -> Result<Page, Error> {
         let limit = options.limit.filter(|_| options.in_read_order()).unwrap_or(usize::MAX);
         let first = limit.clamp(1, CHUNK);
-        let now = self.platform.now();
-        let mut spans = options.spans(thread);
-        // The first rows of every span come from one snapshot, and mostly are the whole page.
-        let size = u32::try_from(first).unwrap_or(u32::MAX);
+        let (now, descending) = (self.platform.now(), options.descending);
+        let mut bounds = options.bounds(&[]);
+        let mut span = options.span(thread, &bounds);
+        // The first rows come from one snapshot with all else, and mostly are the whole page.
         let mut reads = vec![Read::Key(Table::Threads, thread.to_key()), load::notes(thread)];
-        reads.extend(spans.iter().map(|span| span.read(options.descending, size)));
+        reads.push(span.read(descending, u32::try_from(first).unwrap_or(u32::MAX)));
+        reads.extend(options.marks(thread));
         let answers = self.store.read(reads).await?;
-        let [stored, notes, answers @ ..] = answers.as_slice() else {
+        let [stored, notes, found, marks @ ..] = answers.as_slice() else {
             return Err(Error::bug("a read without its answers"));
         };
         let listed = load::rows::<ThreadRow>(stored)?.iter().map(|row| (row.id, row.winner)).collect();
         let annotated = is_annotated(load::rows(notes)?);
-        let mut page = Vec::new();
-        for (span, answer) in spans.iter_mut().zip(answers) {
-            let mut rows = load::rows::<MessageRow>(answer)?;
-            if let Some(last) = rows.last() {
-                span.after(last, options.descending);
+        let marked = options.bounds(marks);
+        let mut rows = if marked == bounds {
+            taken(&mut span, found, descending)?
+        } else {
+            (span, bounds) = (options.span(thread, &marked), marked);
+            self.chunk(&mut span, descending, first).await?
+        };
+        let (mut page, mut chunk) = (Vec::new(), first);
+        loop {
+            let ended = rows.len() < chunk;
+            page.extend(rows.into_iter().filter(|row| options.admits(row, &bounds, now)));
+            if ended || page.len() >= limit {
+                break;
             }
-            let mut chunk = first;
-            while page.len() < limit {
-                let ended = rows.len() < chunk;
-                page.extend(rows.into_iter().filter(|row| options.admits(row, now)));
-                if ended || page.len() >= limit {
-                    break;
-                }
-                // The more was left out so far, the more is read at once.
-                chunk = (chunk * 4).min(CHUNK);
-                rows = self.chunk(span, options.descending, chunk).await?;
-            }
+            // The more was left out so far, the more is read at once.
+            chunk = (chunk * 4).min(CHUNK);
+            rows = self.chunk(&mut span, descending, chunk).await?;
         }
         if !options.in_read_order() {
             options.sort(&mut page);
@@ -121,4 +117,13 @@ impl Inner {
         let hung = self.dress(&mut page, annotated).await?;
         Ok(Page { listed, rows: page, hung })
     }
+}
+
+/// The rows of an answer; the span goes on behind them.
+fn taken(span: &mut Span, answer: &[Record], descending: bool) -> Result<Vec<MessageRow>, Error> {
+    let rows = load::rows::<MessageRow>(answer)?;
+    if let Some(last) = rows.last() {
+        span.after(last, descending);
+    }
+    Ok(rows)
 }

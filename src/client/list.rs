@@ -58,6 +58,10 @@ fn described(groups: &[GroupId]) -> Vec<Read> {
 }
 
 impl Inner {
+    pub(super) async fn group_rows(&self, groups: &[GroupId]) -> Result<Vec<GroupRow>, Error> {
+        Ok(load::all(&self.store.read(groups.iter().map(|id| load::group(*id)).collect()).await?)?)
+    }
+
     /// One conversation a line. Which groups the lines name is guessed from the last such list and
     /// read along with them; what was not guessed is read afterwards.
     async fn list(&self, options: &ListOptions) -> Result<Vec<Conversation>, Error> {

@@ -7,6 +7,7 @@
 
 mod consumer;
 mod decide;
+mod devices;
 mod driver;
 mod event_queue;
 mod events;
@@ -102,6 +103,10 @@ pub(crate) struct Inner {
     kicked: RefCell<BTreeSet<GroupId>>,
     live: RefCell<Option<sync::Live>>,
     expiry: expiry::Alarm,
+    /// A step has decided something the own devices are to be told of.
+    owing: Cell<bool>,
+    /// That is going to be done.
+    tending: Cell<bool>,
     retry: pointers::Retry,
     /// The own inbox's log was told of up to here.
     announced: Cell<SequenceId>,

@@ -99,6 +99,8 @@ impl Client {
             kicked: RefCell::new(BTreeSet::new()),
             live: RefCell::new(None),
             expiry: super::expiry::Alarm::default(),
+            owing: Cell::new(false),
+            tending: Cell::new(false),
             retry: Default::default(),
             last_ns: Cell::new(0),
             announced: Cell::default(),

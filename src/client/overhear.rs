@@ -145,6 +145,8 @@ impl Inner {
             {
                 self.publish_in_time(row.group);
             }
+            // Its own client tells the other devices, unless it was closed right after.
+            Event::Consent { .. } if self.live.borrow().is_some() => self.tend_in(PATIENCE_MS),
             _ => {}
         }
     }

@@ -3,7 +3,7 @@
 use crate::base::{GroupId, InboxId, InstallationId, Nanos, ThreadId};
 use crate::client::{Client, load};
 use crate::consent::{Entity, State, state_of};
-use crate::engine::history::{HistoryOptions, unpublished};
+use crate::engine::history::{self, HistoryOptions};
 use crate::error::Error;
 use crate::identity::Identifier;
 use crate::store::rows::{ConsentRow, GroupRow, MessageRow, NotesRow};
@@ -52,7 +52,7 @@ impl Client {
     pub async fn last_read_times(&self, group: GroupId) -> Result<Vec<(InboxId, Nanos)>, Error> {
         self.0.open()?;
         let thread = self.0.thread_of(group).await?;
-        let waiting = unpublished(&thread.to_key()).read(false, u32::MAX);
+        let waiting = history::waiting(thread);
         let answers = self.0.store.read(vec![load::notes(thread), waiting]).await?;
         let [notes, waiting] = answers.as_slice() else { return Err(Error::bug("no answer")) };
         let mut times = load::rows::<NotesRow>(notes)?.pop().map(|notes| notes.read).unwrap_or_default();

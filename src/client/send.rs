@@ -8,10 +8,11 @@ use futures::channel::oneshot;
 
 use crate::base::{GroupId, MessageId};
 use crate::client::driver::{Step, StepError};
-use crate::client::{Client, Inner};
+use crate::client::{Client, Inner, load};
 use crate::engine::send::{self, Outbound};
 use crate::error::Error;
 use crate::store::Table;
+use crate::store::rows::GroupKind;
 
 /// Messages of one commit.
 const BATCH: usize = 128;
@@ -161,6 +162,9 @@ impl Inner {
         outbounds: &[Outbound],
     ) -> Result<(GroupId, Vec<Result<MessageId, Error>>), Error> {
         let named = step.need_group(group).await?;
+        if named.row.kind == GroupKind::Sync {
+            return Err(load::not_found());
+        }
         let mut thread = step.take_thread(named.row.thread()).await?;
         let winner = thread.row.as_ref().map_or(group, |row| row.winner);
         let mut ctx = if winner == group {

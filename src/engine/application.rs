@@ -7,9 +7,9 @@ use crate::engine::receive::{Known, Outcomes, reject};
 use crate::engine::settle::{expiry, raise_activity};
 use crate::engine::state::{GroupCtx, ThreadCtx};
 use crate::engine::unit::Unit;
-use crate::engine::{annotations, leave};
+use crate::engine::{annotations, devices, leave};
 use crate::mls::facts::LeafFacts;
-use crate::store::rows::{ContentTypeView, MessageKind, MessageRow, MessageStatus};
+use crate::store::rows::{ContentTypeView, GroupKind, MessageKind, MessageRow, MessageStatus};
 use crate::wire::{ContentType, EncodedContent, PlaintextEnvelope, PlaintextV1, message_id};
 
 /// Why a message of somebody who was removed is refused.
@@ -41,6 +41,9 @@ pub fn receive(
         Ok(_) => return Outcomes::Applied,
         Err(error) => return reject("PROC-011", &error.to_string()),
     };
+    if ctx.row.kind == GroupKind::Sync {
+        return devices::receive(inbox, known.me.inbox, &content, unit);
+    }
     let id = message_id(ctx.row.id, &key, &content);
     match taken(id, known, unit) {
         Err(unknown) => return unknown,

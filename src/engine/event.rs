@@ -46,7 +46,7 @@ pub enum Event {
         kind: GroupKind,
         /// Consent of the thread at that moment.
         consent: State,
-        /// Another group of the same thread was known already (DMS-007).
+        /// Another group of the same thread is known (DMS-007).
         duplicate: bool,
         /// Who added us; `None` for a group created here.
         adder: Option<InboxId>,

@@ -16,6 +16,7 @@ pub mod build;
 pub mod commits;
 pub mod consent;
 pub mod create;
+pub mod devices;
 pub mod event;
 pub mod expire;
 pub mod history;

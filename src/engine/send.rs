@@ -165,10 +165,11 @@ pub fn encrypt(
     let Some(mut intent) = ctx.intents.get(&number).cloned() else {
         return Err(Error::bug("encrypting for an intent that is gone"));
     };
-    let Operation::Send { key, push, .. } = &intent.operation else {
-        return Err(Error::bug("encrypting for an intent that sends nothing"));
+    let (key, should_push) = match &intent.operation {
+        Operation::Send { key, push, .. } => (key, *push),
+        Operation::Tell { key, .. } => (key, false),
+        _ => return Err(Error::bug("encrypting for an intent that sends nothing")),
     };
-    let should_push = *push;
     let plaintext = PlaintextV1 { content: content.to_vec(), idempotency_key: key.clone() }.encode();
     let mls = ctx.mls.as_mut().ok_or_else(|| Error::bug("an active group without MLS state"))?;
     let data = mls::message(&mls.scratch, &mut mls.group, &me.keys, &plaintext).map_err(Error::bug)?;

@@ -4,7 +4,7 @@ use crate::base::{GroupId, MessageId, Nanos};
 use crate::consent::{Entity, Record, state_of};
 use crate::engine::event::Event;
 use crate::error::Error;
-use crate::store::rows::{AnnotationRow, ConsentRow, CountersRow, LeftOut, MessageRow, Row};
+use crate::store::rows::{AnnotationRow, ConsentRow, CountersRow, LeftOut, MessageRow, OwedDecisionRow, Row};
 use crate::store::{Changes, Table, Write};
 
 /// An operation that has come to its end, for whoever waits for it.
@@ -27,6 +27,10 @@ pub struct Unit {
     pub ended: Vec<Ended>,
     /// Messages that were edited or taken back: looked at before the step commits.
     pub judged: Vec<MessageId>,
+    /// Consent records of other own devices met in it, to be merged before it is committed.
+    pub received: Vec<Record>,
+    /// It makes decisions the own devices are to be told of.
+    pub owes: bool,
     counters: CountersRow,
     counters_revision: u64,
     counters_used: bool,
@@ -42,6 +46,8 @@ impl Unit {
             events: Vec::new(),
             ended: Vec::new(),
             judged: Vec::new(),
+            received: Vec::new(),
+            owes: false,
             counters,
             counters_revision,
             counters_used: false,
@@ -86,6 +92,27 @@ impl Unit {
         if state_of(stored) != record.state {
             self.announce_consent(record.entity, record.state);
         }
+    }
+
+    /// Notes a decision made here: the own devices are to be told of it (SYNC).
+    pub fn owe(&mut self, record: Record) {
+        self.changes.put(&OwedDecisionRow(record));
+        // Their revision is that of all owed decisions: whoever takes some away finds out about
+        // another tab's newer ones.
+        (self.counters_used, self.owes) = (true, true);
+    }
+
+    /// Takes an owed decision away, because it is told.
+    pub fn settle_owed(&mut self, record: &Record) {
+        self.changes.delete(Table::Preferences, record.entity.to_key());
+        self.counters_used = true;
+    }
+
+    /// Takes all of them away, because everything stored here is going to be told.
+    pub fn settle_all_owed(&mut self) {
+        let [from, to] = OwedDecisionRow::KEYS.map(<[u8]>::to_vec);
+        self.changes.writes.push(Write::DeleteRange { table: Table::Preferences, from, to });
+        self.counters_used = true;
     }
 
     fn announce_consent(&mut self, entity: Entity, state: crate::consent::State) {

@@ -35,6 +35,8 @@ pub mod content_type {
     pub const EDIT_MESSAGE: &str = "editMessage";
     /// Parameter of replies: the message answered.
     pub const REFERENCE: &str = "reference";
+    /// What the devices of one inbox tell each other, version 1.0; only in their sync group.
+    pub const DEVICE_SYNC: &str = "application/x-protobuf";
     /// Parameter of text: how it is encoded.
     pub const ENCODING: &str = "encoding";
     /// The only encoding of text.
@@ -46,7 +48,7 @@ const SILENT: [&str; 8] = [
     content_type::GROUP_MEMBERSHIP_CHANGE,
     content_type::GROUP_UPDATED,
     content_type::LEAVE_REQUEST,
-    "application/x-protobuf",
+    content_type::DEVICE_SYNC,
     content_type::DELETE_MESSAGE,
     content_type::EDIT_MESSAGE,
     content_type::REACTION,
@@ -200,7 +202,8 @@ impl EncodedContent {
         })
     }
 
-    fn plain(content_type: ContentType, content: Vec<u8>) -> Self {
+    /// Content of a type that needs nothing else.
+    pub(super) fn plain(content_type: ContentType, content: Vec<u8>) -> Self {
         Self { content_type, parameters: BTreeMap::new(), fallback: None, content, compression: None }
     }
 }

@@ -10,6 +10,7 @@
 
 pub mod about;
 mod content;
+mod device_sync;
 mod envelope;
 mod error;
 mod records;
@@ -24,6 +25,7 @@ pub(crate) mod proto {
 pub use content::{
     Compression, ContentType, EncodedContent, PlaintextEnvelope, PlaintextV1, content_type, message_id,
 };
+pub use device_sync::{consents_of, preference_updates};
 pub use envelope::ClientEnvelope;
 pub use error::WireError;
 pub use records::{ConsentSave, FieldChange, GroupUpdated, LeaveRequest, MembershipEntry, MlsCredential};

@@ -8,7 +8,7 @@ use dovetail::dm::thread::fold;
 use dovetail::dm::{Candidate, winner};
 use dovetail::mls::{Group, Scratch};
 use dovetail::store::rows::{
-    AttemptRow, ConsentRow, CountersRow, GroupRow, GroupState, IntentRow, IntentState, ListingRow,
+    AttemptRow, ConsentRow, CountersRow, GroupKind, GroupRow, GroupState, IntentRow, IntentState, ListingRow,
     MessageRow, MessageStatus, MlsPageRow, Operation, PositionRow, Row, ThreadGroup, ThreadRow,
 };
 use dovetail::store::{MemoryStore, Read, Record, Store, Table};
@@ -121,6 +121,10 @@ pub fn check(store: &MemoryStore) {
 fn check_threads(dump: &Dump) {
     let threads = dump.threads();
     for (id, group) in dump.groups() {
+        if group.kind == GroupKind::Sync {
+            assert!(!threads.contains_key(&group.thread()), "a sync group is no conversation");
+            continue;
+        }
         let listed = threads.get(&group.thread()).map_or(&[][..], |thread| &thread.groups);
         let entries: Vec<_> = listed.iter().filter(|entry| entry.group == id).collect();
         if let GroupState::Failed(_) = group.state {

@@ -3,10 +3,12 @@
 
 pub mod chance;
 pub mod content;
+pub mod devices;
 pub mod dump;
 pub mod forge;
 pub mod gate;
 pub mod group;
+pub mod seed;
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;

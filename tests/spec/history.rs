@@ -37,11 +37,14 @@ fn thread() -> (User, User, GroupId) {
 }
 
 fn model(rows: &[MessageRow], options: &HistoryOptions) -> Vec<MessageRow> {
+    let waits = |row: &MessageRow| row.status == MessageStatus::Unpublished;
+    let place = |row: &MessageRow| (waits(row), row.sent_ns);
+    let bound = |at: Nanos| (rows.iter().any(|row| waits(row) && row.sent_ns == at), at);
     let mut page: Vec<MessageRow> =
         rows.iter()
             .filter(|row| row.kind == options.kind.unwrap_or(MessageKind::Application))
-            .filter(|row| options.sent_after.is_none_or(|after| row.sent_ns > after))
-            .filter(|row| options.sent_before.is_none_or(|before| row.sent_ns < before))
+            .filter(|row| options.sent_after.is_none_or(|after| place(row) > bound(after)))
+            .filter(|row| options.sent_before.is_none_or(|before| place(row) < bound(before)))
             .filter(|row| {
                 options.status.as_ref().is_none_or(|status| {
                     std::mem::discriminant(status) == std::mem::discriminant(&row.status)
@@ -60,7 +63,6 @@ fn model(rows: &[MessageRow], options: &HistoryOptions) -> Vec<MessageRow> {
         SortBy::Delivered => a.delivery.cmp(&b.delivery),
         SortBy::InsertedAt => (a.inserted_ns, a.id).cmp(&(b.inserted_ns, b.id)),
         SortBy::SentAt => {
-            let place = |row: &MessageRow| (row.status == MessageStatus::Unpublished, row.sent_ns);
             place(a).cmp(&place(b)).then(a.inserted_ns.cmp(&b.inserted_ns)).then(a.id.cmp(&b.id))
         }
     });

@@ -270,6 +270,17 @@ fn working_examples() -> Vec<Example> {
                 ..intent(Operation::AddInboxes(vec![BOB]), IntentState::ToPublish)
             },
         ),
+        example(
+            "intent_tell",
+            intent(
+                Operation::Tell { content: b"content".to_vec(), key: "key".into() },
+                IntentState::ToPublish,
+            ),
+        ),
+        example(
+            "intent_snapshot",
+            intent(Operation::Snapshot { after: b"c".to_vec() }, IntentState::ToPublish),
+        ),
         example("attempt_unknown", attempt(Outcome::Unknown)),
         example("attempt_accepted", attempt(Outcome::Accepted(SequenceId(5)))),
         example("attempt_refused", attempt(Outcome::Refused)),
@@ -314,6 +325,7 @@ fn state_examples() -> Vec<Example> {
             },
         ),
         example("counters", CountersRow { delivery: 300 }),
+        example("sync_groups", SyncGroupsRow { groups: vec![GROUP] }),
         example("mls_page", MlsPageRow { group: GROUP, part: 1, page: 258, bytes: vec![1, 2, 3] }),
         example("mls_global", MlsGlobalRow { id: b"id".to_vec(), bytes: vec![4, 5], retire_ns: Some(LATER) }),
         example(
