@@ -142,15 +142,18 @@ fn relay(client: &Client, channel: &Rc<Channel>) -> EventSubscription {
             return;
         }
         let data = Arg::new(message, "event").field("data").and_then(Arg::bytes);
-        if let Some(told) = data.ok().and_then(|bytes| Overheard::decode(&bytes)) {
-            // The other end is gone once the client is closed.
-            let _ = sender.unbounded_send(told);
-        }
+        let told = data.ok().and_then(|bytes| Overheard::decode(&bytes));
+        // The other end is gone once the client is closed.
+        let _ = sender.unbounded_send(told);
     };
     life::spawn({
         let (client, hearing) = (client.clone(), hearing.clone());
         async move {
             while let Some(told) = news.next().await {
+                let Some(told) = told else {
+                    client.overhear_noise().await;
+                    continue;
+                };
                 // What cannot be read now is read when it is asked for.
                 if client.overhear(&told, &hearing).await.is_err() && client.is_closed() {
                     return;

@@ -54,6 +54,7 @@ pub use installations::KeyPackageStatus;
 pub use list::Conversation;
 pub use open::{OpenOptions, Sign};
 pub use overhear::Overheard;
+pub use reader::owned;
 pub use reads::Member;
 pub use replay::Replay;
 pub use send::SendOptions;
