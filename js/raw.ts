@@ -371,12 +371,11 @@ export interface RawEventFilter {
 }
 
 /** Scope and filter of a reader; the defaults of absent states are CONS-042 and 043. */
-export interface RawSelection {
+export interface RawSelection extends RawTypes {
   conversationIds?: string[];
   conversationType?: ConversationType;
   scopeStates?: ConsentState[];
   consentStates?: ConsentState[];
-  contentTypes?: string[];
 }
 
 export type RawEvent =

@@ -1,7 +1,7 @@
 //! Consent decisions about named entities as one act: one commit, one time, events together
 //! (CONS-011).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::{GroupId, ThreadId};
 use crate::client::driver::Step;
@@ -29,11 +29,10 @@ impl Client {
     /// `conversation.not_found` for a sync group, which nothing is decided about; `store.*`.
     pub async fn set_consents(&self, decisions: &[(Entity, State)]) -> Result<(), Error> {
         self.0.open()?;
-        let overruled = |(at, (entity, _)): &(usize, &(Entity, State))| {
-            decisions.iter().skip(at + 1).any(|(later, _)| later == entity)
-        };
-        let counted = decisions.iter().enumerate().filter(|one| !overruled(one));
-        let counted: Vec<_> = counted.map(|(_, decision)| *decision).collect();
+        let mut later = BTreeSet::new();
+        let counts = |(entity, _): &&(Entity, State)| later.insert(*entity);
+        let mut counted: Vec<_> = decisions.iter().rev().filter(counts).copied().collect();
+        counted.reverse();
         self.0.step(async |step| decide(step, &counted).await).await?;
         self.0.kick_devices();
         Ok(())

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use futures::lock::MutexGuard;
+
 use crate::base::{GroupId, Nanos, ThreadId};
 use crate::client::{Inner, expiry};
 use crate::engine::event::{Event, arrange};
@@ -82,30 +84,37 @@ impl Inner {
         &self,
         decide: impl AsyncFnMut(&mut Step<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        self.try_step(decide).await.map_err(|error| match error {
+        self.try_step(false, decide).await.map_err(|error| match error {
             StepError::Other(error) => error,
             StepError::Taken => StoreError::Exists.into(),
         })
     }
 
-    /// Like [`Inner::step`], telling an insert of a taken key apart.
+    /// Like [`Inner::step`], telling an insert of a taken key apart. One that is `urgent` does not
+    /// queue behind those that are not, but for the one whose turn it is.
     pub async fn try_step<T>(
         &self,
+        urgent: bool,
         mut decide: impl AsyncFnMut(&mut Step<'_>) -> Result<T, Error>,
     ) -> Result<T, StepError> {
         // Compiled once for every step there is, so it holds no more than it must.
-        let mut cache = self.cache.lock().await;
+        let (turn, mut cache) = self.turn(urgent).await;
         for _ in 0..REPEATS {
             let mut step = self.begin(&mut cache).await?;
             let value = decide(&mut step).await?;
             if let Some((events, ended)) = self.end(step).await? {
-                drop(cache);
+                drop((cache, turn));
                 self.operations.note(ended);
                 self.hub.emit(events);
                 return Ok(value);
             }
         }
         Err(contended().into())
+    }
+
+    async fn turn(&self, urgent: bool) -> (Option<MutexGuard<'_, ()>>, MutexGuard<'_, Cache>) {
+        let turn = if urgent { None } else { Some(self.background.lock().await) };
+        (turn, self.cache.lock().await)
     }
 
     async fn begin<'a>(&'a self, cache: &'a mut Cache) -> Result<Step<'a>, Error> {

@@ -70,6 +70,20 @@ impl Logs {
         Ok(states)
     }
 
+    /// Those of the states asked for that the logs read so far hold. Whatever a log does not hold is
+    /// left out: a longer one may.
+    pub fn recall(&self, needed: &BTreeSet<Reference>) -> States {
+        let known = self.known.borrow();
+        let mut states = States::default();
+        for reference in needed {
+            let state = known.get(&reference.inbox).map(|log| log.state_at(reference.sequence_id));
+            if let Some(Ok(Some(state))) = state {
+                states.insert(*reference, Resolution::Installations(state.installations()));
+            }
+        }
+        states
+    }
+
     /// The newest state of an inbox and its position; `None` when the inbox does not exist.
     pub async fn newest(&self, inbox: InboxId) -> Result<Option<(SequenceId, AssociationState)>, Error> {
         let logs = self.read_all(&[inbox]).await?;
@@ -96,24 +110,16 @@ impl Logs {
         Ok(states)
     }
 
-    /// The newest states of those inboxes whose log can be read in full now.
+    /// The positions of the newest states of those inboxes whose log can be read in full now.
     ///
     /// # Errors
     /// `delivery.*` when the service cannot be reached at all; `store.*`.
-    pub(super) async fn readable_states(
-        &self,
-        inboxes: &[InboxId],
-    ) -> Result<BTreeMap<InboxId, (SequenceId, AssociationState)>, Error> {
+    pub(super) async fn readable(&self, inboxes: &[InboxId]) -> Result<BTreeMap<InboxId, SequenceId>, Error> {
         let ends = self.ends(inboxes).await?;
         let wanted: Vec<_> = inboxes.iter().copied().zip(ends).collect();
         let (logs, withheld) = self.read_some(&wanted).await?;
-        let mut states = BTreeMap::new();
-        for log in logs.iter().filter(|log| !withheld.contains(&log.inbox())) {
-            if let Ok(Some(state)) = log.latest() {
-                states.insert(log.inbox(), (log.head(), state.clone()));
-            }
-        }
-        Ok(states)
+        let readable = |log: &&Log| !withheld.contains(&log.inbox()) && matches!(log.latest(), Ok(Some(_)));
+        Ok(logs.iter().filter(readable).map(|log| (log.inbox(), log.head())).gather())
     }
 
     /// The newest states of inboxes, in the order asked; `fetch` reads on, without it they are as
@@ -248,7 +254,7 @@ impl Logs {
         let answer = self.store.read(unread.iter().map(rows).collect()).await?;
         for (log, rows) in unread.into_iter().zip(answer) {
             for row in load::rows::<AssociationRow>(&rows)? {
-                log.push(row.sequence_id, &row.update).map_err(invalid)?;
+                log.restore(row.sequence_id, &row.update, row.accepted).map_err(invalid)?;
             }
         }
         Ok(logs)
@@ -258,15 +264,18 @@ impl Logs {
     async fn fetch(&self, logs: &mut [Log], asked: &[usize]) -> Result<Vec<usize>, Error> {
         let (mut full, watched) = (Vec::new(), self.watched.borrow().clone());
         for chunk in asked.chunks(TOPICS) {
-            let topic = |log: &Log| Topic::Identity(log.inbox());
-            let topics = chunk.iter().map(|at| (topic(&logs[*at]), logs[*at].head())).collect();
-            let answer = self.delivery.query(topics, PAGE).await?;
+            let topics = chunk.iter().map(|at| (Topic::Identity(logs[*at].inbox()), logs[*at].head()));
+            let answer = self.delivery.query(topics.collect(), PAGE).await?;
+            let mut pages: BTreeMap<Topic, Vec<Incoming>> = BTreeMap::new();
+            for envelope in answer {
+                pages.entry(envelope.topic).or_default().push(envelope);
+            }
             let (mut changes, mut events) = (Changes::default(), Vec::new());
             for at in chunk {
                 let log = &mut logs[*at];
-                let (inbox, own) = (log.inbox(), topic(log));
+                let inbox = log.inbox();
                 let mut count = 0;
-                for envelope in answer.iter().filter(|envelope| envelope.topic == own) {
+                for envelope in pages.remove(&Topic::Identity(inbox)).unwrap_or_default() {
                     let (sequence_id, update) = (envelope.sequence_id, update_bytes(envelope));
                     let before =
                         watched.as_ref().filter(|(own, _)| *own == inbox).map(|_| installations(log));
@@ -308,8 +317,10 @@ fn differences(
     added.chain(revoked).collect()
 }
 
+/// The log of an inbox, in logs as [`Logs::read`] gives them: mostly ascending by inbox.
 fn find(logs: &[Log], inbox: InboxId) -> Option<&Log> {
-    logs.iter().find(|log| log.inbox() == inbox)
+    let found = logs.binary_search_by_key(&inbox, Log::inbox).ok().and_then(|at| logs.get(at));
+    found.or_else(|| logs.iter().find(|log| log.inbox() == inbox))
 }
 
 fn invalid(error: IdentityError) -> Error {
@@ -317,10 +328,10 @@ fn invalid(error: IdentityError) -> Error {
 }
 
 /// The update in an envelope; bytes that are none stay as they are and are refused by the replay.
-fn update_bytes(envelope: &Incoming) -> Vec<u8> {
+fn update_bytes(envelope: Incoming) -> Vec<u8> {
     match ClientEnvelope::decode(&envelope.payload) {
         Ok(ClientEnvelope::IdentityUpdate(update)) => update,
-        _ => envelope.payload.clone(),
+        _ => envelope.payload,
     }
 }
 

@@ -21,7 +21,7 @@ use crate::delivery::{CheckedDelivery, Delivery, Outgoing};
 use crate::engine::event::Event;
 use crate::error::Error;
 use crate::identity::{AssociationState, Identifier, IdentityUpdate, MemberId, Request};
-use crate::mls;
+use crate::mls::KeyPackageFacts;
 use crate::store::MemoryStore;
 use crate::wire::ClientEnvelope;
 
@@ -188,25 +188,11 @@ impl Client {
         installations: &[InstallationId],
     ) -> Result<Vec<KeyPackageStatus>, Error> {
         self.0.open()?;
-        let topics = installations.iter().map(|id| Topic::KeyPackage(*id)).collect();
-        let answers = self.0.delivery.newest(topics).await?;
-        let (now, scratch) = (self.0.platform.now(), mls::Scratch::new());
-        let judged = |(installation, found): (&InstallationId, Option<crate::delivery::Incoming>)| {
-            let package = found.and_then(|found| match ClientEnvelope::decode(&found.payload) {
-                Ok(ClientEnvelope::KeyPackage(bytes)) => Some(bytes),
-                _ => None,
-            });
-            let usable = match package.map(|bytes| mls::check_key_package(&scratch, &bytes, now)) {
-                None => Err("no key package is published".to_owned()),
-                Some(Err(error)) => Err(error.to_string()),
-                Some(Ok(facts)) if facts.installation != *installation => {
-                    Err("the key package is another installation's".to_owned())
-                }
-                Some(Ok(facts)) => Ok(facts.expires),
-            };
-            KeyPackageStatus { installation: *installation, usable }
+        let newest = self.0.newest_packages(installations).await?;
+        let status = |(installation, newest): (&InstallationId, Result<KeyPackageFacts, String>)| {
+            KeyPackageStatus { installation: *installation, usable: newest.map(|facts| facts.expires) }
         };
-        Ok(installations.iter().zip(answers).map(judged).collect())
+        Ok(installations.iter().zip(newest).map(status).collect())
     }
 }
 

@@ -54,6 +54,7 @@ pub use installations::KeyPackageStatus;
 pub use list::Conversation;
 pub use open::{OpenOptions, Sign};
 pub use overhear::Overheard;
+pub use reader::owned;
 pub use reads::Member;
 pub use replay::Replay;
 pub use send::SendOptions;
@@ -84,6 +85,8 @@ pub(crate) struct Inner {
     me: Me,
     installation: RefCell<InstallationRow>,
     cache: Mutex<driver::Cache>,
+    /// Held by the one background step that runs or waits for the cache.
+    background: Mutex<()>,
     hub: events::Hub,
     identity: identity::Logs,
     thread_ids: RefCell<BTreeMap<GroupId, ThreadId>>,
@@ -100,6 +103,12 @@ pub(crate) struct Inner {
     /// Own bytes met in a topic: met again, they are no sign of a state rolled back.
     echoes: RefCell<BTreeSet<[u8; 32]>>,
     kicked: RefCell<BTreeSet<GroupId>>,
+    /// Groups whose last run of the outbox did not end well, with who tries again after a while.
+    stuck: RefCell<BTreeMap<GroupId, Option<u64>>>,
+    retries: Cell<u64>,
+    /// Groups with more in their topic than was read: told of by the service (0), or left there by
+    /// ourselves, with how often reading it back was put off.
+    unread: Rc<RefCell<BTreeMap<GroupId, u8>>>,
     live: RefCell<Option<sync::Live>>,
     expiry: expiry::Alarm,
     /// A step has decided something the own devices are to be told of.

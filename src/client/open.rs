@@ -9,7 +9,7 @@ use futures::future::LocalBoxFuture;
 use crate::base::{InboxId, SharedPlatform};
 use crate::client::identity::Logs;
 use crate::client::installations::{envelope, not_accepted};
-use crate::client::{Client, Inner, driver, events, load, operate, send};
+use crate::client::{Client, Inner, events, load, operate, send};
 use crate::delivery::{CheckedDelivery, Delivery, Outgoing};
 use crate::engine::PROTOCOL_VERSION;
 use crate::engine::event::Event;
@@ -85,7 +85,8 @@ impl Client {
             platform,
             me,
             installation: RefCell::new(row),
-            cache: futures::lock::Mutex::new(driver::Cache::default()),
+            cache: Default::default(),
+            background: Default::default(),
             hub: events::Hub::default(),
             identity,
             thread_ids: RefCell::default(),
@@ -97,6 +98,9 @@ impl Client {
             room: Cell::new(0),
             echoes: RefCell::new(BTreeSet::new()),
             kicked: RefCell::new(BTreeSet::new()),
+            stuck: Default::default(),
+            retries: Default::default(),
+            unread: Default::default(),
             live: RefCell::new(None),
             expiry: super::expiry::Alarm::default(),
             owing: Cell::new(false),

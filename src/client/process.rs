@@ -60,6 +60,9 @@ enum Stop {
 #[derive(Default)]
 struct Progress {
     identity: States,
+    /// What a commit would need was asked for early and cannot be had: it is judged as far as it can
+    /// be without.
+    late: bool,
     messages: BTreeMap<MessageId, Option<MessageRow>>,
     careful: bool,
 }
@@ -74,7 +77,8 @@ impl Inner {
         let mut progress = Progress::default();
         let mut total = Processed::default();
         loop {
-            let step = self.try_step(async |step| self.process_step(step, group, envelopes, &progress).await);
+            let step =
+                self.try_step(false, async |step| self.process_step(step, group, envelopes, &progress).await);
             let (stop, done) = match step.await {
                 Ok(done) => done,
                 // An id in the batch is taken: look each one up before it is inserted.
@@ -100,6 +104,7 @@ impl Inner {
                 }
                 Stop::Needs(references) => match self.identity.resolve(&references).await {
                     Ok(states) => progress.identity.extend(states),
+                    Err(_) if !progress.late => progress.late = true,
                     Err(error) => {
                         total.held = Some(self.withheld(group, envelopes, error).await?);
                         return Ok(total);
@@ -159,9 +164,15 @@ impl Inner {
         let messages = progress.messages.iter().map(|(id, row)| (*id, row.clone())).chain(own).gather();
         self.note_echoes(&ctx, envelopes);
         let echoes = self.echoes.borrow();
+        let identity = |needed: &BTreeSet<Reference>| {
+            let mut states = progress.identity.clone();
+            states.extend(self.identity.recall(&states.missing(needed)));
+            states
+        };
         let known = Known {
             me: &self.me,
-            identity: &progress.identity,
+            identity: &identity,
+            early: !progress.late,
             messages: &messages,
             echoes: &echoes,
             careful: progress.careful,

@@ -32,15 +32,13 @@ impl Inner {
         let inboxes: BTreeSet<InboxId> =
             rows.iter().flat_map(|row| row.members.iter().map(|member| member.inbox)).gather();
         let inboxes: Vec<InboxId> = inboxes.into_iter().collect();
-        let states = self.identity.readable_states(&inboxes).await?;
-        let own = states.get(&self.me.inbox);
+        let mut newest = self.identity.readable(&inboxes).await?;
+        let own = self.identity.states(&[self.me.inbox], false).await?.pop();
         // A revoked installation can change nothing any more; others will see to it.
-        if own.is_some_and(|(_, state)| !state.has_installation(self.me.installation)) {
+        if own.as_ref().is_some_and(|state| !state.has_installation(self.me.installation)) {
             return Ok(Vec::new());
         }
-        let own = own.map(|(_, state)| state.installations());
-        let mut newest: BTreeMap<InboxId, SequenceId> =
-            states.into_iter().map(|(inbox, (at, _))| (inbox, at)).gather();
+        let own = own.map(|state| state.installations());
         let own_at = newest.get(&self.me.inbox).copied();
         let mut owing = Vec::new();
         for row in rows {

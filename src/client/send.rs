@@ -6,8 +6,9 @@ use std::rc::Rc;
 
 use futures::channel::oneshot;
 
-use crate::base::{GroupId, MessageId};
+use crate::base::{GroupId, MessageId, Nanos};
 use crate::client::driver::{Step, StepError};
+use crate::client::outbox::GATHER_MS;
 use crate::client::{Client, Inner, load};
 use crate::engine::send::{self, Outbound};
 use crate::error::Error;
@@ -30,6 +31,16 @@ struct Waiting {
 pub struct Queue {
     waiting: RefCell<Vec<Waiting>>,
     draining: Cell<bool>,
+    /// When the last one was committed, by the local clock.
+    pub(super) last: Cell<Nanos>,
+}
+
+impl Queue {
+    /// True while messages are sent one after another: background work that can wait does.
+    pub(super) fn is_busy(&self, now: Nanos) -> bool {
+        let since = now.0.saturating_sub(self.last.get().0);
+        self.draining.get() || (0..i64::from(GATHER_MS) * 1_000_000).contains(&since)
+    }
 }
 
 /// How a message is sent.
@@ -116,7 +127,8 @@ impl Inner {
 
     async fn send_together(self: &Rc<Self>, group: GroupId, messages: Vec<Waiting>) {
         let outbounds: Vec<Outbound> = messages.iter().map(|m| m.outbound.clone()).collect();
-        let all = self.try_step(async |step| self.send_step(step, group, &outbounds).await).await;
+        let all = self.try_step(true, async |step| self.send_step(step, group, &outbounds).await).await;
+        self.sends.last.set(self.platform.now());
         match all {
             Ok((winner, results)) => {
                 for (message, result) in messages.into_iter().zip(results) {
@@ -142,7 +154,7 @@ impl Inner {
     /// One of a batch was sent before under the same key: each is looked up on its own.
     async fn send_repeated(self: &Rc<Self>, group: GroupId, outbound: &Outbound) -> Result<MessageId, Error> {
         let one = std::slice::from_ref(outbound);
-        match self.try_step(async |step| self.send_step(step, group, one).await).await {
+        match self.try_step(true, async |step| self.send_step(step, group, one).await).await {
             Ok((winner, results)) => {
                 self.kick(winner);
                 results.into_iter().next().unwrap_or_else(|| Err(Error::bug("a send without an answer")))
@@ -174,7 +186,6 @@ impl Inner {
             step.need_group(winner).await?
         };
         let mut results = Vec::with_capacity(outbounds.len());
-        let before: Vec<_> = ctx.attempts.keys().copied().collect();
         for outbound in outbounds {
             let sent = send::send(&mut ctx, &mut thread, &self.me, outbound, &mut step.unit);
             // Later messages of the batch must not overtake one that failed half-way.
@@ -183,7 +194,7 @@ impl Inner {
             }
             results.push(sent);
         }
-        self.note_fresh(&before, &ctx);
+        self.note_fresh(&step.unit);
         // Another tab may know a newer winner: then the step is repeated.
         step.unit.changes.check(Table::Threads, thread.id.to_key(), thread.revision);
         step.keep_group(ctx);

@@ -20,6 +20,8 @@ use crate::store::{Read, Table};
 const PAGE: u32 = 200;
 /// Topics of one query.
 const TOPICS: usize = 500;
+/// How often reading what the service told of waits a moment while the app goes on sending.
+const WAITS: usize = 2;
 
 /// What a sync did. One bad conversation never stops the others: it is listed here.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -120,11 +122,27 @@ impl Client {
 
 impl Inner {
     async fn wake(self: &Rc<Self>, topics: BTreeSet<Topic>) {
+        // Several times what was sent is read back at once.
+        for _ in 0..WAITS {
+            if !self.sends.is_busy(self.platform.now()) {
+                break;
+            }
+            self.platform.sleep(GATHER_MS).await;
+        }
         for topic in topics {
             // Failures show on the conversation, or come back with the next wake-up or sync.
             match topic {
                 Topic::Group(group) => {
-                    let _ = self.run_outbox(group).await;
+                    // A run under way reads what it makes the service tell us of.
+                    drop(self.outbox(group).lock().await);
+                    let stuck = self.stuck.borrow().contains_key(&group);
+                    if stuck {
+                        let _ = self.run_outbox(group).await;
+                    }
+                    // Read meanwhile?
+                    if !self.unread.borrow().contains_key(&group) {
+                        continue;
+                    }
                     let done = self.sync_group(group).await.unwrap_or_default();
                     if done.owes {
                         self.kick(group);
@@ -164,7 +182,11 @@ impl Inner {
             return;
         }
         let sender = live.topics.clone();
+        let unread = self.unread.clone();
         let wake = Rc::new(move |topic| {
+            if let Topic::Group(group) = topic {
+                unread.borrow_mut().entry(group).or_default();
+            }
             // The receiver is gone once the client is closed.
             let _ = sender.unbounded_send(topic);
         });
@@ -359,6 +381,16 @@ impl Inner {
 
     /// Reads one group's topic from its position to the end.
     pub(super) async fn sync_group(self: &Rc<Self>, group: GroupId) -> Result<Processed, Error> {
+        // Before it is asked for: what comes in afterwards is told again.
+        let left = self.unread.borrow_mut().remove(&group);
+        let read = self.read_group(group).await;
+        if let (Some(left), Err(_)) = (left, &read) {
+            self.unread.borrow_mut().entry(group).or_insert(left);
+        }
+        read
+    }
+
+    async fn read_group(self: &Rc<Self>, group: GroupId) -> Result<Processed, Error> {
         let mut total = Processed::default();
         loop {
             self.open()?;

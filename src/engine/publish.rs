@@ -23,7 +23,7 @@ use crate::store::rows::{
 };
 
 /// Messages that leave in one request.
-const BATCH: usize = 50;
+pub const BATCH: usize = 50;
 /// Bytes that leave in one request.
 pub const BATCH_BYTES: usize = 768 * 1024;
 /// Own echoes older than this many epochs cannot be read any more by all members.

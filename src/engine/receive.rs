@@ -48,8 +48,11 @@ pub enum Outcomes {
 pub struct Known<'a> {
     /// Who we are.
     pub me: &'a Me,
-    /// Identity states resolved so far.
-    pub identity: &'a States,
+    /// Those of the identity states asked for that are known here.
+    pub identity: &'a dyn Fn(&BTreeSet<Reference>) -> States,
+    /// Identity states that a commit will need are asked for before it is worked through. Without,
+    /// only by one that passes whatever can be decided before.
+    pub early: bool,
     /// Message rows looked up so far; `None` for an id that is free.
     pub messages: &'a BTreeMap<MessageId, Option<MessageRow>>,
     /// Hashes of own bytes met before.

@@ -17,6 +17,9 @@ pub const VERSION: u32 = 3;
 /// The object store of the wrapped data key; no [`Table`], so no row can come near it.
 pub(super) const KEYS: &str = "keys";
 
+/// Its key there.
+pub(super) const DATA_KEY: &str = "data";
+
 /// A record's revision.
 pub(super) const REVISION: &str = "r";
 

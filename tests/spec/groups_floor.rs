@@ -1,6 +1,6 @@
 //! The floor, across versions of the client: what an older build holds, a newer one goes on with.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dovetail::base::{Nanos, SequenceId, Topic};
 use dovetail::engine::receive::{Known, Outcomes, pause_as_loaded, receive};
@@ -42,7 +42,15 @@ fn read_on(gang: &Gang, ctx: &mut GroupCtx, version: &str) -> Vec<Outcomes> {
     }
     let messages = BTreeMap::new();
     let echoes = Default::default();
-    let known = Known { me: &me, identity: &states, messages: &messages, careful: false, echoes: &echoes };
+    let identity = |_: &BTreeSet<Reference>| states.clone();
+    let known = Known {
+        me: &me,
+        identity: &identity,
+        early: true,
+        messages: &messages,
+        careful: false,
+        echoes: &echoes,
+    };
     let id = ctx.row.thread();
     let (consents, transcripts) = (BTreeMap::new(), Vec::new());
     let (notes, notes_revision) = (NotesRow::empty(id), 0);

@@ -29,6 +29,7 @@ mod history;
 mod input;
 mod installations;
 mod key_packages;
+mod leaving;
 mod lies;
 mod merging;
 mod noise;

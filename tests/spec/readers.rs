@@ -8,11 +8,13 @@ use dovetail::base::{GroupId, MessageId};
 use dovetail::client::{Consumer, Replay, Setting};
 use dovetail::consent::State;
 use dovetail::dm::thread::snapshot;
+use dovetail::engine::history::Types;
 use dovetail::engine::reader::Selection;
 use dovetail::store::StoreError;
 use dovetail::store::rows::{
     ConsumedRow, ConsumerRow, CountersRow, GroupKind, MessageKind, MessageRow, MessageStatus,
 };
+use dovetail::wire::{ContentType, EncodedContent};
 use futures::FutureExt;
 
 use crate::common::chance::Chance;
@@ -292,8 +294,8 @@ fn proc_047_a_scope_keeps_the_backlog_of_the_others_and_a_filter_consumes() {
     assert!(drain(&again).is_empty());
     drop(again);
     // The others are still there, for the next one.
-    let types = Some(vec!["group_updated".to_owned()]);
-    let filtered = consume(&talk.bo, Selection { content_types: types, ..whole() });
+    let types = Types::only(&["group_updated"]);
+    let filtered = consume(&talk.bo, Selection { types, ..whole() });
     let changes: Vec<_> = of(GroupKind::Group)
         .into_iter()
         .filter(|id| rows[id].kind == MessageKind::MembershipChange)
@@ -365,6 +367,21 @@ fn proc_046_a_filter_is_judged_when_the_turn_of_a_message_comes() {
     assert!(rows.iter().all(|row| !is_dm(row)), "{}", is_dm(&first));
     talk.bo.decide(talk.dm[0], State::Allowed);
     assert!(drain(&consumer).is_empty(), "passed over for good");
+}
+
+#[test]
+fn proc_047_what_is_no_message_of_its_own_is_passed_over_unless_it_is_named() {
+    let talk = talk(1);
+    let (named, plain) = (Types::only(&["readReceipt"]), consume(&talk.bo, whole()));
+    drain(&plain);
+    let of_type = ContentType::xmtp("readReceipt", 1, 0);
+    let content = EncodedContent { content_type: of_type, ..EncodedContent::text("") }.encode();
+    let dm = talk.dm[0];
+    talk.alice.call(move |client| async move { client.send(dm, content, None).await }).expect("sent");
+    talk.alice.sync();
+    talk.bo.sync();
+    assert!(drain(&plain).is_empty());
+    assert_eq!(rest(&replay(&talk.bo, None, Selection { types: named, ..whole() })).len(), 1);
 }
 
 #[test]

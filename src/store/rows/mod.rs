@@ -27,6 +27,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::{StoreError, Table};
+use crate::base;
 use crate::consent::Record;
 
 const FORMAT: u8 = 1;
@@ -47,7 +48,7 @@ pub trait Row: Serialize + DeserializeOwned {
     /// The body.
     fn encode(&self) -> Vec<u8> {
         // Only a type that refuses to serialise could fail, and none of ours does.
-        postcard::to_extend(self, vec![FORMAT]).unwrap_or_default()
+        base::encode(self, vec![FORMAT]).unwrap_or_default()
     }
 
     /// Reads a body.
