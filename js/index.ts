@@ -82,5 +82,6 @@ export type {
   SendMessageOpts,
   SendOpts,
   Signer,
+  UserPreferenceUpdate,
 } from "./types.js";
 export { type WasmSource, init } from "./wasm.js";

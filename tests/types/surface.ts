@@ -20,6 +20,7 @@ import {
   MetadataField,
   PermissionPolicy,
   PermissionUpdateType,
+  type UserPreferenceUpdate,
   createEOASigner,
   isLeaveRequest,
   isText,
@@ -79,6 +80,12 @@ const polls = await Client.create(wallet, { codecs: [new PollCodec()] });
 const poll = (await (await polls.conversations.createDm("aa")).lastMessage())?.content;
 if (typeof poll === "object" && "votes" in poll) poll.votes.toFixed();
 
+await client.preferences.sync();
+await client.syncAllDeviceSyncGroups();
+for await (const updates of await client.preferences.streamPreferences()) {
+  const changes: UserPreferenceUpdate[] = updates;
+  changes.forEach(({ type, consent }) => [type, consent.state]);
+}
 const states: InboxState[] = await Client.fetchInboxStates(["aa"], { delivery });
 const installations: Installation[] = (await client.preferences.inboxState()).installations;
 await client.revokeInstallations(installations.map(({ bytes }) => bytes));
