@@ -193,5 +193,6 @@ export type {
   SendMessageOpts,
   SendOpts,
   Signer,
+  UserPreferenceUpdate,
 } from "./types.js";
 export { type WasmSource, init } from "./wasm.js";

@@ -170,6 +170,8 @@ export interface RawClient {
   syncAll(consentStates: ConsentState[] | undefined): Promise<void>;
   /** Every group of one conversation. */
   syncConversation(id: string): Promise<void>;
+  /** The own other installations: what they decided, and what is to be told to them. */
+  syncDevices(): Promise<void>;
 
   consent(entityType: ConsentEntityType, entity: string): Promise<ConsentState>;
   /** Each record names exactly one entity; one act, one time, one event. */

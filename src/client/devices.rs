@@ -103,19 +103,20 @@ impl Inner {
     /// Stores what is owed to the own devices as messages of a sync group, which it makes if there
     /// is none; names the group. Nothing without another device, as far as is known here.
     async fn tend_devices(self: &Rc<Self>) -> Result<Option<GroupId>, Error> {
+        let rows = self.group_rows(&self.held_sync_groups().await?.0.groups).await?;
+        if self.is_revoked() {
+            self.move_on(&rows, None).await?;
+        }
         if self.registered().is_err() || !self.has_other_devices().await? {
             return Ok(None);
         }
-        let rows = self.group_rows(&self.held_sync_groups().await?.0.groups).await?;
         rows.iter().filter(|row| devices::is_usable(row)).for_each(|row| self.listen(Topic::Group(row.id)));
         let group = match newest(&rows) {
             Some(group) => group,
             None if self.has_decisions().await? => self.make_sync_group().await?,
             None => return Ok(None),
         };
-        for row in rows.iter().filter(|row| !devices::is_usable(row)) {
-            self.move_on(row.id, group).await?;
-        }
+        self.move_on(&rows, Some(group)).await?;
         while self.tell_owed(group).await? {}
         Ok(Some(group))
     }
@@ -160,21 +161,25 @@ impl Inner {
         Ok(group)
     }
 
-    /// What a group that ended, or that others got into, still had to tell is told in another one.
-    async fn move_on(&self, from: GroupId, to: GroupId) -> Result<(), Error> {
-        self.step(async |step| {
-            let (Some(mut old), Some(mut new)) = (step.take_group(from).await?, step.take_group(to).await?)
-            else {
-                return Ok(());
-            };
-            if devices::give_up(&mut old, &mut step.unit) {
-                devices::want_snapshot(&mut new, &mut step.unit);
-            }
-            step.keep_group(old);
-            step.keep_group(new);
-            Ok(())
-        })
-        .await
+    /// What groups that ended, or that others got into, still had to tell is told in another one; by
+    /// a revoked device it is not told at all.
+    async fn move_on(&self, rows: &[GroupRow], to: Option<GroupId>) -> Result<(), Error> {
+        for row in rows.iter().filter(|row| !devices::is_usable(row)) {
+            let moved = self.step(async |step| {
+                let Some(mut old) = step.take_group(row.id).await? else { return Ok(()) };
+                let some = devices::give_up(&mut old, &mut step.unit);
+                step.keep_group(old);
+                if let Some(to) = to.filter(|_| some)
+                    && let Some(mut new) = step.take_group(to).await?
+                {
+                    devices::want_snapshot(&mut new, &mut step.unit);
+                    step.keep_group(new);
+                }
+                Ok(())
+            });
+            moved.await?;
+        }
+        Ok(())
     }
 
     /// Some of the decisions owed.

@@ -13,7 +13,7 @@ use crate::engine::unit::Unit;
 use crate::engine::{build, devices, leave, settle, transcripts, views};
 use crate::members::{Members, Reference, references};
 use crate::meta::{Op, next_dictionary};
-use crate::mls::facts::{AppDataOp, CommitFacts, ProposalFacts, RawDictionary, SenderFacts};
+use crate::mls::facts::{AppDataOp, CommitFacts, LeafFacts, ProposalFacts, RawDictionary, SenderFacts};
 use crate::mls::{self, OpenedCommit, PendingProposal};
 use crate::store::rows::{AttemptRow, GroupKind, GroupState, IntentRow, IntentState};
 
@@ -163,9 +163,11 @@ fn applied(
     }
     if let Some(attempt) = attempt {
         settle::committed(ctx, attempt, at.0, unit);
-        if facts.before.leaves != facts.leaves_after {
-            devices::want_snapshot(ctx, unit);
-        }
+    }
+    let gone = |leaf: &LeafFacts| !facts.leaves_after.contains(leaf);
+    if attempt.is_some() && facts.before.leaves != facts.leaves_after || facts.before.leaves.iter().any(gone)
+    {
+        devices::want_snapshot(ctx, unit);
     }
     // Asked of MLS: a commit that removes our leaf may add another one for this installation, which
     // we enter by its Welcome (GMOD-015).

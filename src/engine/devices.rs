@@ -5,9 +5,9 @@
 //! message rows, and no event names it. What is told in it is a list of consent records; telling
 //! one twice changes nothing (CONS-010), so what is not certain is told again:
 //! - A decision made here is owed until a message that holds it is stored ([`tell`]).
-//! - Whoever changes which devices are in the group tells all that is stored with a time
-//!   ([`want_snapshot`]): new devices can read nothing older, and what a removed one still had to
-//!   tell is told for it. That repeats what others told before, but never because it arrived.
+//! - Whoever adds a device to the group tells all that is stored with a time ([`want_snapshot`]):
+//!   the new one can read nothing older. Once a device is removed all others do: it may have been
+//!   the one that still had to tell. That repeats what was told before, but never because it arrived.
 //! - A message met behind a commit it was not encrypted for is told again: whom that commit added
 //!   cannot read it.
 //!

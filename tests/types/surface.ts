@@ -27,6 +27,7 @@ import {
   type Reaction,
   ReactionAction,
   ReactionSchema,
+  type UserPreferenceUpdate,
   createEOASigner,
   decompressContent,
   decryptAttachment,
@@ -153,6 +154,12 @@ if (typeof poll === "object" && "referenceId" in poll) {
   void said;
 }
 
+await client.preferences.sync();
+await client.syncAllDeviceSyncGroups();
+for await (const updates of await client.preferences.streamPreferences()) {
+  const changes: UserPreferenceUpdate[] = updates;
+  changes.forEach(({ type, consent }) => [type, consent.state]);
+}
 const states: InboxState[] = await Client.fetchInboxStates(["aa"], { delivery });
 const installations: Installation[] = (await client.preferences.inboxState()).installations;
 await client.revokeInstallations(installations.map(({ bytes }) => bytes));
