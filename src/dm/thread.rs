@@ -5,7 +5,7 @@
 //! included. Without activity it is as old as its oldest group, so that an empty duplicate joined
 //! later does not move the conversation up.
 
-use std::collections::BTreeMap;
+use crate::base::Map;
 
 use super::{Candidate, winner};
 use crate::base::{DmId, GroupId, Nanos, ThreadId};
@@ -28,10 +28,8 @@ pub fn fold(groups: &[Candidate]) -> Option<Folded> {
 }
 
 /// Sorts groups into threads: those with equal dm ids share one, any other stands alone.
-pub fn stitch(
-    groups: impl IntoIterator<Item = (Option<DmId>, Candidate)>,
-) -> BTreeMap<ThreadId, Vec<Candidate>> {
-    let mut threads: BTreeMap<ThreadId, Vec<Candidate>> = BTreeMap::new();
+pub fn stitch(groups: impl IntoIterator<Item = (Option<DmId>, Candidate)>) -> Map<ThreadId, Vec<Candidate>> {
+    let mut threads: Map<ThreadId, Vec<Candidate>> = Map::new();
     for (dm, candidate) in groups {
         let id = dm.map_or(ThreadId::Group(candidate.group), ThreadId::Dm);
         threads.entry(id).or_default().push(candidate);

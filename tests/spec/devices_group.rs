@@ -2,10 +2,9 @@
 //! device is told and brought into.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use dovetail::base::{GroupId, InboxId, InstallationId, SequenceId, Topic};
+use dovetail::base::{GroupId, InboxId, InstallationId, SequenceId, Set, Topic};
 use dovetail::consent::{Entity, State};
 use dovetail::engine::event::Event;
 use dovetail::engine::list::ListOptions;
@@ -56,7 +55,7 @@ fn entries(users: &[&User]) -> Vec<(InboxId, SequenceId)> {
 }
 
 fn revoke(by: &User, device: &User) {
-    let (sign, gone) = (wallet(by.secret), BTreeSet::from([device.client.installation()]));
+    let (sign, gone) = (wallet(by.secret), Set::from([device.client.installation()]));
     by.call(move |client| async move { client.revoke(&gone, &sign).await }).unwrap();
 }
 
@@ -321,7 +320,7 @@ fn a_new_device_is_told_everything_whoever_adds_it() {
     tablet.sync();
     let all = [&phone, &laptop, &tablet];
     let dumps = all.map(|device| Dump::of(&device.store));
-    agree(&dumps.each_ref(), &BTreeSet::new());
+    agree(&dumps.each_ref(), &Set::new());
     assert_eq!(tablet.consent(Entity::Conversation(group)), State::Denied);
     assert_eq!(tablet.owed(), [], "what it was told is not its own decision");
     let before = told_in(&world, phone.sync_group());
@@ -412,7 +411,7 @@ fn what_a_revoked_device_still_had_to_tell_is_told_by_who_removes_it() {
     assert_eq!(laptop.row(group).state, GroupState::Inactive);
 }
 
-fn leaves(user: &User, group: GroupId) -> BTreeSet<InstallationId> {
+fn leaves(user: &User, group: GroupId) -> Set<InstallationId> {
     user.row(group).members.into_iter().flat_map(|member| member.installations).collect()
 }
 
