@@ -1,10 +1,10 @@
 //! The sync group itself: who makes it, who is let in, that it is no conversation, and what a new
 //! device is told and brought into.
 
-use std::cell::RefCell;
 use std::rc::Rc;
 
 use dovetail::base::{GroupId, InboxId, InstallationId, SequenceId, Set, Topic};
+use dovetail::client::EventFilter;
 use dovetail::consent::{Entity, State};
 use dovetail::engine::event::Event;
 use dovetail::engine::list::ListOptions;
@@ -129,13 +129,13 @@ fn two_that_make_one_at_once_tell_each_other_in_both() {
 fn sync_005_a_sync_group_is_no_conversation() {
     let world = World::new(3);
     let phone = world.user("alice");
-    let events: Rc<RefCell<Vec<Event>>> = Rc::default();
-    let list = events.clone();
-    let _listening = phone.client.subscribe(move |event| list.borrow_mut().push(event.clone()));
+    let told = |device: &User| {
+        device.call(|client| async move { client.events(EventFilter::default(), false).await })
+    };
+    let mut queues = vec![told(&phone).expect("events")];
     phone.set_consent(SOMEBODY, State::Denied);
     let laptop = world.user("alice");
-    let list = events.clone();
-    let _other = laptop.client.subscribe(move |event| list.borrow_mut().push(event.clone()));
+    queues.push(told(&laptop).expect("events"));
     sync_all(&[&phone, &laptop]);
     phone.set_consent(SOMEBODY, State::Allowed);
     laptop.set_consent(ELSEWHERE, State::Allowed);
@@ -167,7 +167,11 @@ fn sync_005_a_sync_group_is_no_conversation() {
         dump::check(&device.store);
     }
     assert_eq!(code(phone.try_text(group, "hello")), "conversation.not_found");
-    assert!(events.borrow().iter().all(|event| matches!(event, Event::Consent { .. })), "named by an event");
+    for queue in queues {
+        let events: Vec<Event> = std::iter::from_fn(|| queue.next().now_or_never().flatten()).collect();
+        assert!(events.iter().any(|event| matches!(event, Event::Consent { .. })));
+        assert!(events.iter().all(|event| event.group().is_none_or(|named| named != group)), "named");
+    }
 }
 
 #[test]
