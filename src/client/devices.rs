@@ -16,6 +16,7 @@ use crate::client::outbox::GATHER_MS;
 use crate::client::sync::SyncReport;
 use crate::client::{Client, Inner, load};
 use crate::consent::{Entity, Record, merge};
+use crate::engine::state::GroupCtx;
 use crate::engine::{consent, create, devices, send};
 use crate::error::Error;
 use crate::store::rows::{
@@ -61,11 +62,20 @@ impl Inner {
         Ok(rows)
     }
 
-    /// Writes down that this installation is in a sync group.
-    pub(super) async fn note_sync_group(&self, step: &mut Step<'_>, group: GroupId) -> Result<(), Error> {
+    /// Writes down that this installation is in a sync group. With one before, it has told what it
+    /// decided there; devices that were not in that are told everything.
+    pub(super) async fn enter_sync_group(
+        &self,
+        step: &mut Step<'_>,
+        ctx: &mut GroupCtx,
+    ) -> Result<(), Error> {
         let (mut held, revision) = self.held_sync_groups().await?;
-        if !held.groups.contains(&group) {
-            held.groups.push(group);
+        let before = self.group_rows(&held.groups).await?;
+        if devices::give_up(ctx, &mut step.unit) || devices::meets_others(&ctx.row, &before) {
+            devices::want_snapshot(ctx, &mut step.unit);
+        }
+        if !held.groups.contains(&ctx.row.id) {
+            held.groups.push(ctx.row.id);
             step.unit.changes.put_checked(&held, revision);
         }
         Ok(())
@@ -150,9 +160,10 @@ impl Inner {
             if let Some(group) = newest(&self.sync_group_rows().await?) {
                 return Ok(group);
             }
-            let ctx = create::create_sync(&self.me, &chance, &mut step.unit)?;
+            let mut ctx = create::create_sync(&self.me, &chance, &mut step.unit)?;
+            self.enter_sync_group(step, &mut ctx).await?;
+            devices::want_snapshot(&mut ctx, &mut step.unit);
             let group = ctx.row.id;
-            self.note_sync_group(step, group).await?;
             step.keep_group(ctx);
             Ok(group)
         });
