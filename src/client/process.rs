@@ -1,7 +1,7 @@
 //! Applies a batch of one group's envelopes: as many as possible in one commit.
 
 use crate::base::Gather as _;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::base::{Map, Set};
 use std::rc::Rc;
 
 use crate::base::{GroupId, MessageId, SequenceId, Topic};
@@ -53,7 +53,7 @@ enum Stop {
     /// Enough for one step.
     More,
     Held(String, String),
-    Needs(BTreeSet<Reference>),
+    Needs(Set<Reference>),
     NeedsMessage(MessageId),
 }
 
@@ -63,7 +63,7 @@ struct Progress {
     /// What a commit would need was asked for early and cannot be had: it is judged as far as it can
     /// be without.
     late: bool,
-    messages: BTreeMap<MessageId, Option<MessageRow>>,
+    messages: Map<MessageId, Option<MessageRow>>,
     careful: bool,
 }
 
@@ -164,7 +164,7 @@ impl Inner {
         let messages = progress.messages.iter().map(|(id, row)| (*id, row.clone())).chain(own).gather();
         self.note_echoes(&ctx, envelopes);
         let echoes = self.echoes.borrow();
-        let identity = |needed: &BTreeSet<Reference>| {
+        let identity = |needed: &Set<Reference>| {
             let mut states = progress.identity.clone();
             states.extend(self.identity.recall(&states.missing(needed)));
             states

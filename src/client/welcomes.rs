@@ -1,6 +1,6 @@
 //! Taking in Welcomes: each is judged on its own, a held one never stops the others.
 
-use std::collections::BTreeSet;
+use crate::base::Set;
 use std::rc::Rc;
 
 use crate::base::{GroupId, Nanos, SequenceId, Topic};
@@ -37,7 +37,7 @@ enum Taken {
 
 /// What one Welcome needs from the service before it can be judged.
 enum Missing {
-    Identity(BTreeSet<Reference>),
+    Identity(Set<Reference>),
     Pointee(Topic),
     /// The group's own topic, to its end.
     End(GroupId),
