@@ -1,5 +1,13 @@
 // Numeric enums with the values other SDKs of this protocol use. They are not the wire values.
 
+/** What an archive can hold. */
+export enum BackupElementSelectionOption {
+  /** Conversations and their messages. */
+  Messages = 0,
+  /** What the user decided about conversations and inboxes. */
+  Consent = 1,
+}
+
 /** What the user decided about a conversation or an inbox. */
 export enum ConsentState {
   /** No decision. */

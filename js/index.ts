@@ -54,6 +54,9 @@ export {
 } from "./streams.js";
 export type {
   AddMembersResult,
+  ArchiveMetadata,
+  ArchiveOptions,
+  ArchiveProgress,
   ClientOptions,
   Consent,
   ContentTypeId,
@@ -68,6 +71,7 @@ export type {
   GroupPermissions,
   Hold,
   Identifier,
+  ImportArchiveOptions,
   InboxState,
   InspectedGroup,
   Inspection,
@@ -83,4 +87,4 @@ export type {
   SendOpts,
   Signer,
 } from "./types.js";
-export { type WasmSource, init } from "./wasm.js";
+export { type WasmSource, init, initArchives } from "./wasm.js";

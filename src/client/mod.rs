@@ -5,6 +5,7 @@
 //! reading or writing. Nothing is awaited between reading a cached group and writing it but the
 //! store itself.
 
+mod archive;
 mod decide;
 mod driver;
 mod events;
@@ -34,6 +35,7 @@ mod verbs;
 mod welcomes;
 
 pub use crate::engine::settings::{NewGroup, Role, Setting};
+pub use archive::{Chunk, Part};
 pub use events::EventSubscription;
 pub use feed::{Interest, News};
 pub use history::Page;

@@ -55,7 +55,7 @@ impl Overheard {
             Event::Message { row, consent } => Some(Self::Message(row.id, *consent)),
             Event::Consent { entity, state } => Some(Self::Consent(*entity, *state)),
             // Comes with the message itself, or with a change of its group.
-            Event::MessageStatus { .. } => None,
+            Event::MessageStatus { .. } | Event::ArchiveRestored { .. } => None,
         }
     }
 }
@@ -121,7 +121,9 @@ impl Inner {
                     let Some(thread) = cache.groups.get(group).map(|ctx| ctx.row.thread()) else { continue };
                     (*group, thread)
                 }
-                Event::Consent { .. } | Event::MessageStatus { .. } => continue,
+                Event::Consent { .. } | Event::MessageStatus { .. } | Event::ArchiveRestored { .. } => {
+                    continue;
+                }
             };
             cache.groups.remove(&group);
             cache.threads.remove(&thread);

@@ -50,4 +50,9 @@ pub enum Event {
         /// The new state.
         state: State,
     },
+    /// An import has ended; what it stored is announced by nothing else.
+    ArchiveRestored {
+        /// It ended without an error.
+        complete: bool,
+    },
 }

@@ -85,7 +85,9 @@ pub fn settle(
     let ctx = GroupCtx::fresh(row, revision, Some(MlsState { scratch, group }), anchor);
     let left = existing.is_some_and(|(row, _)| row.left);
     consent(me, &ctx, thread, (envelope.server_ns, left), unit);
-    let duplicate = thread.row.is_some();
+    // A restored placeholder is no conversation one is in yet: joining over it is a first join
+    // (JOIN-080).
+    let duplicate = thread.row.as_ref().is_some_and(|row| row.groups.iter().any(|group| !group.restored));
     threads::refresh(thread, &ctx.row, unit);
     let update = transcript::of_join(adder_inbox, me.inbox);
     let source = transcripts::Source {

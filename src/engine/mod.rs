@@ -17,6 +17,7 @@ pub mod consent;
 pub mod create;
 pub mod event;
 pub mod history;
+pub mod import;
 pub mod join;
 pub mod key_packages;
 pub mod leave;

@@ -8,6 +8,7 @@
 //! kinds have the numbers of the one-log-per-topic delivery service; an identity update stays
 //! bytes inside its envelope, because a refused update still holds its place in the inbox's log.
 
+mod archive;
 mod content;
 mod envelope;
 mod error;
@@ -20,6 +21,7 @@ pub(crate) mod proto {
     include!(concat!(env!("OUT_DIR"), "/dovetail.rs"));
 }
 
+pub use archive::{ArchiveMetadata, ArchivedGroup, ArchivedKind, ArchivedMessage, Element};
 pub use content::{
     Compression, ContentType, EncodedContent, PlaintextEnvelope, PlaintextV1, content_type, message_id,
 };

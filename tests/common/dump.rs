@@ -118,6 +118,22 @@ pub fn check(store: &MemoryStore) {
     }
 }
 
+/// The same where archives were imported: their messages have places and activity of their own.
+pub fn check_imported(store: &MemoryStore) {
+    let dump = Dump::of(store);
+    check_threads(&dump);
+    check_listing(&dump);
+    check_outbox(&dump);
+    check_mls(&dump);
+    let groups = dump.groups();
+    let numbers: Vec<u64> = dump.messages().values().filter_map(|row| row.delivery).collect();
+    let distinct: BTreeSet<_> = numbers.iter().collect();
+    assert_eq!(distinct.len(), numbers.len(), "delivery numbers");
+    for row in dump.messages().values() {
+        assert_eq!(groups.get(&row.group).map(GroupRow::thread), Some(row.thread));
+    }
+}
+
 fn check_threads(dump: &Dump) {
     let threads = dump.threads();
     for (id, group) in dump.groups() {

@@ -5,6 +5,10 @@ mod common;
 
 mod adversary;
 mod apart;
+mod archive;
+mod archive_consent;
+mod archive_dm;
+mod archive_strict;
 mod coming_and_going;
 mod commits;
 mod consent;
