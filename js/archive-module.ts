@@ -11,9 +11,13 @@ import type { Core } from "./core.js";
 import { BackupElementSelectionOption } from "./enums.js";
 import type { ArchiveMetadata, ArchiveOptions, ArchiveProgress, ImportArchiveOptions } from "./types.js";
 
-/** Rows read at once, fewer where they are long. */
+/** Rows read from the database at once, fewer where they are long. */
 const ROWS = 64;
 const CHUNK_BYTES = 256 * 1024;
+/** Elements applied at once: as many as take about so long, which is more than a task of them. */
+const FEWEST = 16;
+const MOST = 512;
+const BATCH_MS = 24;
 /** The page is let on after so many milliseconds. */
 const TURN_MS = 12;
 
@@ -89,13 +93,17 @@ export async function restore(
   const reader = opened(archive, key);
   const turn = turns();
   let begun = false;
+  let limit = FEWEST;
   try {
     for (;;) {
-      const rows: Uint8Array | undefined = reader.read();
+      const since = performance.now();
+      const rows: Uint8Array | undefined = reader.read(limit);
       begun ||= rows !== undefined && rows.length > 0;
       await core.call((raw) => raw.importRows(rows ?? NONE, rows ? undefined : true));
       tell(onProgress, { readBytes: reader.position, totalBytes: archive.length, elements: reader.count });
       if (!rows) return;
+      const slow = performance.now() - since > BATCH_MS;
+      limit = slow ? Math.max(FEWEST, limit >> 1) : Math.min(MOST, limit * 2);
       await turn();
     }
   } catch (error) {

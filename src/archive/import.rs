@@ -17,11 +17,10 @@ use crate::store::rows::{
 };
 use crate::wire::{ArchiveMetadata, ArchivedGroup, ArchivedKind, ArchivedMessage, Element, EncodedContent};
 
-/// Rows and bytes of one batch: what the page applies in one unit without being felt.
-const ROWS: usize = 64;
+/// Bytes of one batch, beyond which no further row is read.
 const BYTES: usize = 256 * 1024;
-/// Steps of one batch: an archive of one long element has nothing to show for many of them.
-const STEPS: usize = 8 * ROWS;
+/// Blocks unpacked for one batch: a long element has nothing to show for many of them.
+const BLOCKS: usize = 16;
 
 /// An archive being read as rows.
 pub struct Import {
@@ -67,27 +66,30 @@ impl Import {
         })
     }
 
-    /// The next rows, packed; none yet may be there, or none that are kept. `None` at the end.
+    /// The next rows, packed, of at most `limit` elements; none yet may be there, or none that are
+    /// kept. `None` at the end.
     ///
     /// # Errors
     /// `archive.truncated`, `archive.altered`, `archive.malformed`: after the rows that came before
     /// the element it is about.
-    pub fn read(&mut self) -> Result<Option<Vec<u8>>, Error> {
+    pub fn read(&mut self, limit: usize) -> Result<Option<Vec<u8>>, Error> {
         let mut rows = Vec::new();
         if let Some(error) = self.failed.take() {
             self.ended = true;
             return Err(error);
         }
-        let begun = self.elements;
-        for _ in 0..STEPS {
-            if self.ended || rows.len() >= BYTES || self.elements - begun >= ROWS as u64 {
-                break;
-            }
-            if let Err(error) = self.step(&mut rows) {
-                self.failed = Some(error);
-                break;
+        let (mut elements, mut blocks) = (0, 0);
+        while !self.ended && rows.len() < BYTES && elements < limit && blocks < BLOCKS {
+            match self.reader.next().and_then(|frame| self.take(frame, &mut rows)) {
+                Ok(true) => elements += 1,
+                Ok(false) => blocks += 1,
+                Err(error) => {
+                    self.failed = Some(error);
+                    break;
+                }
             }
         }
+        self.elements += elements as u64;
         if self.ended && rows.is_empty() { Ok(None) } else { Ok(Some(rows)) }
     }
 
@@ -97,19 +99,17 @@ impl Import {
         (read, of, self.elements)
     }
 
-    fn step(&mut self, rows: &mut Vec<u8>) -> Result<(), Error> {
-        match self.reader.next()? {
-            Frame::More => {}
+    /// Takes a frame; false when it is no element.
+    fn take(&mut self, frame: Frame, rows: &mut Vec<u8>) -> Result<bool, Error> {
+        match frame {
+            Frame::Element(bytes) => self.add(element(&bytes)?, rows),
             Frame::End => self.ended = true,
-            Frame::Element(bytes) => {
-                self.take(element(&bytes)?, rows);
-                self.elements += 1;
-            }
+            Frame::More => return Ok(false),
         }
-        Ok(())
+        Ok(!self.ended)
     }
 
-    fn take(&mut self, element: Element, rows: &mut Vec<u8>) {
+    fn add(&mut self, element: Element, rows: &mut Vec<u8>) {
         match element {
             Element::Group(group) if group.kind == ArchivedKind::Virtual => {
                 self.passed.insert(group.id);

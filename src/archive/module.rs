@@ -62,9 +62,9 @@ impl ArchiveReader {
         self.import.metadata.end_ns.map(|at| at.0)
     }
 
-    /// The next rows; undefined at the end.
-    pub fn read(&mut self) -> Result<Option<Vec<u8>>, JsValue> {
-        self.import.read().map_err(thrown)
+    /// The next rows, of at most `limit` elements; undefined at the end.
+    pub fn read(&mut self, limit: usize) -> Result<Option<Vec<u8>>, JsValue> {
+        self.import.read(limit).map_err(thrown)
     }
 
     /// Bytes read.

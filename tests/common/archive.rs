@@ -15,16 +15,17 @@ use super::User;
 
 pub const KEY: [u8; 32] = [7; 32];
 pub const NONCE: [u8; 12] = [0xfe; 12];
+/// Elements of a batch: few, so that small archives have several.
+const BATCH: usize = 5;
 
 /// Everything.
 pub fn all() -> Options {
     Options { messages: true, consent: true, ..Options::default() }
 }
 
-/// What an import did, and how it ended.
+/// How an import ended.
 #[derive(Debug)]
 pub struct Imported {
-    pub batches: usize,
     pub result: Result<(), Error>,
 }
 
@@ -111,21 +112,29 @@ impl User {
     }
 
     pub fn export_with(&self, options: Options, key: &[u8]) -> Result<Vec<u8>, Error> {
+        self.risk_export(options, key).expect("the page lives")
+    }
+
+    /// The same; `None` when the page dies meanwhile.
+    pub fn risk_export(&self, options: Options, key: &[u8]) -> Option<Result<Vec<u8>, Error>> {
         let parts = [
             (options.messages, Part::Groups),
             (options.messages, Part::Messages),
             (options.consent, Part::Consent),
         ];
-        let mut export = Export::begin(options, key, NONCE, self.client_now())?;
+        let mut export = match Export::begin(options, key, NONCE, self.client_now()) {
+            Ok(export) => export,
+            Err(error) => return Some(Err(error)),
+        };
         let mut archive = Vec::new();
         for (_, part) in parts.into_iter().filter(|(wanted, _)| *wanted) {
             let mut from = None;
             loop {
                 let begin = from.take();
                 let chunk: Chunk = self
-                    .call(move |client| async move { client.archive_rows(part, begin, 3).await })
+                    .risk(move |client| async move { client.archive_rows(part, begin, 3).await })?
                     .expect("rows");
-                export.add(&chunk.rows)?;
+                export.add(&chunk.rows).expect("rows");
                 archive.extend(export.take());
                 from = chunk.next;
                 if from.is_none() {
@@ -134,7 +143,7 @@ impl User {
             }
         }
         archive.extend(export.finish());
-        Ok(archive)
+        Some(Ok(archive))
     }
 
     /// Imports an archive to its end, or to where it is refused.
@@ -143,20 +152,30 @@ impl User {
     }
 
     pub fn import_with(&self, archive: &[u8], key: &[u8]) -> Imported {
-        let mut batches = 0;
-        let result = Import::begin(archive.to_vec(), key).and_then(|mut import| {
-            loop {
-                let rows = import.read()?;
-                batches += 1;
-                let end = rows.is_none();
-                let rows = rows.unwrap_or_default();
-                self.call(move |client| async move { client.import_rows(&rows, end.then_some(true)).await })?;
-                if end {
-                    return Ok(());
-                }
+        Imported { result: self.risk_import(archive, key).expect("the page lives") }
+    }
+
+    /// The same; `None` when the page dies meanwhile.
+    pub fn risk_import(&self, archive: &[u8], key: &[u8]) -> Option<Result<(), Error>> {
+        let mut import = match Import::begin(archive.to_vec(), key) {
+            Ok(import) => import,
+            Err(error) => return Some(Err(error)),
+        };
+        loop {
+            let rows = match import.read(BATCH) {
+                Ok(rows) => rows,
+                Err(error) => return Some(Err(error)),
+            };
+            let end = rows.is_none();
+            let rows = rows.unwrap_or_default();
+            let apply = move |client: dovetail::client::Client| async move {
+                client.import_rows(&rows, end.then_some(true)).await
+            };
+            match self.risk(apply)? {
+                Ok(()) if !end => {}
+                result => return Some(result),
             }
-        });
-        Imported { batches, result }
+        }
     }
 
     fn client_now(&self) -> Nanos {

@@ -247,7 +247,7 @@ fn dms_016_017_a_dm_of_two_other_inboxes_is_read_and_has_no_peer() {
     carol
         .import(&archive_of(&[
             dm_save(GROUP, (a, b), Some(40)),
-            dm_save(OTHER, (b, a), None),
+            dm_save(OTHER, (b, a), Some(20)),
             message(1, GROUP, a, 30),
             message(2, OTHER, b, 20),
         ]))

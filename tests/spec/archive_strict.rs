@@ -19,7 +19,7 @@ const CONSTANT: &[u8] = include_bytes!("../archives/constant.archive");
 fn read(archive: &[u8], key: &[u8]) -> (usize, Result<(), Error>) {
     let mut rows = 0;
     let result = Import::begin(archive.to_vec(), key).and_then(|mut import| {
-        while let Some(batch) = import.read()? {
+        while let Some(batch) = import.read(64)? {
             rows += dovetail::store::rows::unpack(&batch).expect("packed rows").len();
         }
         Ok(())
