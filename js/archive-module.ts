@@ -16,7 +16,7 @@ const ROWS = 64;
 const CHUNK_BYTES = 256 * 1024;
 /** Elements applied at once: as many as take about so long, which is more than a task of them. */
 const FEWEST = 16;
-const MOST = 512;
+const MOST = 256;
 const BATCH_MS = 24;
 /** The page is let on after so many milliseconds. */
 const TURN_MS = 12;

@@ -2,6 +2,7 @@
 //!
 //! Imports nothing of ours. Ids are parsed at the edge and never re-checked.
 
+mod encode;
 mod gather;
 mod hash;
 mod ids;
@@ -11,6 +12,7 @@ mod thread;
 mod topic;
 mod varint;
 
+pub use encode::encode;
 pub use gather::{Gather, Tree};
 pub use hash::sha256;
 pub use ids::{DmId, GroupId, IdError, InboxId, InstallationId, MessageId};

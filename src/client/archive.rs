@@ -89,8 +89,9 @@ fn after(record: &Record, part: Part) -> Result<Vec<u8>, Error> {
 async fn import(step: &mut Step<'_>, rows: &[Packed], end: Option<bool>) -> Result<Result<(), Error>, Error> {
     let mut held = load(step, rows).await?;
     let outcome = held.apply(rows, &mut step.unit);
-    // Loaded again when they are used: an import passes through more than is worth keeping.
+    // What was loaded of them does not show what the rows say now.
     held.groups.iter().for_each(|(row, _)| _ = step.cache.groups.remove(&row.id));
+    held.threads.into_iter().for_each(|thread| step.keep_thread(thread));
     if let Some(complete) = end {
         step.unit.events.push(Event::ArchiveRestored { complete });
     }

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use crate::base::{GroupId, Nanos, ThreadId};
-use crate::client::Inner;
-use crate::engine::event::Event;
+use crate::client::{Inner, expiry};
+use crate::engine::event::{Event, arrange};
 use crate::engine::state::{GroupCtx, ThreadCtx};
 use crate::engine::unit::{Ended, Unit};
 use crate::error::Error;
 use crate::store::StoreError;
-use crate::store::rows::CountersRow;
+use crate::store::rows::{CountersRow, GroupKind};
 
 /// How often a step is repeated because another tab committed first.
 const REPEATS: usize = 16;
@@ -17,6 +17,8 @@ const REPEATS: usize = 16;
 const ROUNDED_NS: i64 = 1_000_000_000;
 /// Groups kept loaded; beyond it all are dropped and loaded again on use.
 const KEPT_GROUPS: usize = 256;
+/// The same for threads, which are smaller.
+const KEPT_THREADS: usize = 1024;
 
 /// Loaded groups and threads. Never ahead of the store: what a step took out comes back only
 /// after its commit.
@@ -41,7 +43,7 @@ pub struct Step<'a> {
     /// What it writes and tells.
     pub unit: Unit,
     groups: Vec<GroupCtx>,
-    threads: Vec<ThreadCtx>,
+    pub(super) threads: Vec<ThreadCtx>,
 }
 
 impl Step<'_> {
@@ -110,7 +112,7 @@ impl Inner {
 
     async fn begin<'a>(&'a self, cache: &'a mut Cache) -> Result<Step<'a>, Error> {
         self.open()?;
-        if cache.groups.len() > KEPT_GROUPS {
+        if cache.groups.len() > KEPT_GROUPS || cache.threads.len() > KEPT_THREADS {
             cache.clear();
         }
         let (counters, revision) = self.counters(cache).await?;
@@ -120,16 +122,23 @@ impl Inner {
 
     /// Commits a step; `None` when another tab was first, and it is to be repeated.
     async fn end(&self, mut step: Step<'_>) -> Result<Option<(Vec<Event>, Vec<Ended>)>, StepError> {
+        if !step.unit.judged.is_empty() {
+            step.judge().await?;
+        }
         for group in &mut step.groups {
             group.flush(&mut step.unit)?;
         }
         // Closed while it was deciding: nothing more is written.
         self.open()?;
         let Step { cache, mut unit, groups, threads, .. } = step;
-        let ended = std::mem::take(&mut unit.ended);
+        let (ended, owes) = (std::mem::take(&mut unit.ended), unit.owes);
         self.last_ns.set(unit.last_tick().0);
         let (changes, events, counters) = unit.finish();
+        let of_devices = |group: &&GroupCtx| group.row.kind == GroupKind::Sync;
+        let hidden: Vec<GroupId> = groups.iter().filter(of_devices).map(|group| group.row.id).collect();
+        let events = arrange(events, &hidden);
         if !changes.is_empty() {
+            let due = expiry::first_of(&changes);
             if let Err(error) = self.store.apply(changes).await {
                 cache.clear();
                 return match error {
@@ -139,6 +148,8 @@ impl Inner {
                 };
             }
             cache.counters = Some(counters);
+            self.note_expiry(due);
+            self.owing.set(self.owing.get() || owes);
         }
         cache.groups.extend(groups.into_iter().map(|group| (group.row.id, group)));
         cache.threads.extend(threads.into_iter().map(|thread| (thread.id, thread)));

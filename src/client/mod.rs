@@ -6,15 +6,21 @@
 //! store itself.
 
 mod archive;
+mod consumer;
 mod decide;
+mod devices;
 mod driver;
+mod event_queue;
 mod events;
+mod expiry;
 mod feed;
 mod groups;
 mod history;
+mod hung;
 mod identity;
 mod inspect;
 mod installations;
+mod judge;
 mod key_packages;
 mod list;
 mod load;
@@ -26,8 +32,10 @@ mod owed;
 mod pointers;
 mod prepare;
 mod process;
+mod reader;
 mod reads;
 mod refresh;
+mod replay;
 mod send;
 mod sync;
 mod sync_some;
@@ -36,9 +44,12 @@ mod welcomes;
 
 pub use crate::engine::settings::{NewGroup, Role, Setting};
 pub use archive::{Chunk, Part};
+pub use consumer::Consumer;
+pub use event_queue::{EventFilter, EventQueue};
 pub use events::EventSubscription;
 pub use feed::{Interest, News};
 pub use history::Page;
+pub use hung::{Hung, Quoted};
 pub use identity::Logs;
 pub use inspect::{GroupInspection, Inspection, PendingIntent};
 pub use installations::KeyPackageStatus;
@@ -46,6 +57,7 @@ pub use list::Conversation;
 pub use open::{OpenOptions, Sign};
 pub use overhear::Overheard;
 pub use reads::Member;
+pub use replay::Replay;
 pub use send::SendOptions;
 pub use sync::SyncReport;
 
@@ -55,7 +67,7 @@ use std::rc::Rc;
 
 use futures::lock::Mutex;
 
-use crate::base::{GroupId, InboxId, InstallationId, SharedPlatform, ThreadId};
+use crate::base::{GroupId, InboxId, InstallationId, SequenceId, SharedPlatform, ThreadId};
 use crate::delivery::Delivery;
 use crate::engine::list::ListOptions;
 use crate::engine::state::Me;
@@ -91,7 +103,14 @@ pub(crate) struct Inner {
     echoes: RefCell<BTreeSet<[u8; 32]>>,
     kicked: RefCell<BTreeSet<GroupId>>,
     live: RefCell<Option<sync::Live>>,
+    expiry: expiry::Alarm,
+    /// A step has decided something the own devices are to be told of.
+    owing: Cell<bool>,
+    /// That is going to be done.
+    tending: Cell<bool>,
     retry: pointers::Retry,
+    /// The own inbox's log was told of up to here.
+    announced: Cell<SequenceId>,
     /// The last local time a step was given.
     last_ns: Cell<i64>,
     closed: Cell<bool>,
@@ -126,6 +145,7 @@ impl Client {
             return;
         }
         self.0.live.borrow_mut().take();
+        self.0.expiry.stop();
         self.0.hub.close();
         // Waits for the step under way, so that its commit is whole.
         let mut cache = self.0.cache.lock().await;
@@ -149,6 +169,7 @@ impl Client {
     pub fn abandon(&self) {
         self.0.closed.set(true);
         self.0.live.borrow_mut().take();
+        self.0.expiry.stop();
         self.0.hub.close();
     }
 }

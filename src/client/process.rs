@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use crate::base::{GroupId, MessageId, SequenceId, Topic};
 use crate::client::Inner;
+use crate::client::devices::BATCH;
 use crate::client::driver::{Step, StepError};
 use crate::client::outbox::{message_of, owes};
 use crate::delivery::Incoming;
@@ -49,6 +50,8 @@ impl Processed {
 /// Why a step over a batch ended before its end.
 enum Stop {
     End,
+    /// Enough for one step.
+    More,
     Held(String, String),
     Needs(BTreeSet<Reference>),
     NeedsMessage(MessageId),
@@ -57,6 +60,9 @@ enum Stop {
 #[derive(Default)]
 struct Progress {
     identity: States,
+    /// What a commit would need was asked for early and cannot be had: it is judged as far as it can
+    /// be without.
+    late: bool,
     messages: BTreeMap<MessageId, Option<MessageRow>>,
     careful: bool,
 }
@@ -86,13 +92,18 @@ impl Inner {
             };
             total.extend(done);
             match stop {
-                Stop::End => return Ok(total),
+                Stop::End => {
+                    self.kick_devices();
+                    return Ok(total);
+                }
+                Stop::More => {}
                 Stop::Held(code, detail) => {
                     total.held = Some((code, detail));
                     return Ok(total);
                 }
                 Stop::Needs(references) => match self.identity.resolve(&references).await {
                     Ok(states) => progress.identity.extend(states),
+                    Err(_) if !progress.late => progress.late = true,
                     Err(error) => {
                         total.held = Some(self.withheld(group, envelopes, error).await?);
                         return Ok(total);
@@ -152,9 +163,15 @@ impl Inner {
         let messages = progress.messages.iter().map(|(id, row)| (*id, row.clone())).chain(own).gather();
         self.note_echoes(&ctx, envelopes);
         let echoes = self.echoes.borrow();
+        let identity = |needed: &BTreeSet<Reference>| {
+            let mut states = progress.identity.clone();
+            states.extend(self.identity.recall(&states.missing(needed)));
+            states
+        };
         let known = Known {
             me: &self.me,
-            identity: &progress.identity,
+            identity: &identity,
+            early: !progress.late,
             messages: &messages,
             echoes: &echoes,
             careful: progress.careful,
@@ -176,7 +193,13 @@ impl Inner {
             if !matches!(stop, Stop::End) || ctx.row.state != GroupState::Active {
                 break;
             }
+            if step.unit.received.len() >= BATCH {
+                stop = Stop::More;
+                break;
+            }
         }
+        drop(echoes);
+        self.merge_received(step).await?;
         if Standing::of(&ctx.row, &thread) != before {
             threads::refresh(&mut thread, &ctx.row, &mut step.unit);
         } else if !step.unit.changes.is_empty() {
@@ -225,6 +248,8 @@ struct Standing {
     activity: Option<crate::base::Nanos>,
     state: GroupState,
     consent: Option<crate::consent::Record>,
+    /// Adds shown: whoever shows one more has to know them all (DMS-011).
+    shown: usize,
 }
 
 impl Standing {
@@ -233,6 +258,7 @@ impl Standing {
             activity: row.last_message_ns,
             state: row.state.clone(),
             consent: thread.consents.get(&row.id).copied(),
+            shown: thread.transcripts.len(),
         }
     }
 }

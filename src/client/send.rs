@@ -8,10 +8,11 @@ use futures::channel::oneshot;
 
 use crate::base::{GroupId, MessageId};
 use crate::client::driver::{Step, StepError};
-use crate::client::{Client, Inner};
+use crate::client::{Client, Inner, load};
 use crate::engine::send::{self, Outbound};
 use crate::error::Error;
 use crate::store::Table;
+use crate::store::rows::GroupKind;
 
 /// Messages of one commit.
 const BATCH: usize = 128;
@@ -161,7 +162,10 @@ impl Inner {
         outbounds: &[Outbound],
     ) -> Result<(GroupId, Vec<Result<MessageId, Error>>), Error> {
         let named = step.need_group(group).await?;
-        let thread = step.take_thread(named.row.thread()).await?;
+        if named.row.kind == GroupKind::Sync {
+            return Err(load::not_found());
+        }
+        let mut thread = step.take_thread(named.row.thread()).await?;
         let winner = thread.row.as_ref().map_or(group, |row| row.winner);
         let mut ctx = if winner == group {
             named
@@ -172,7 +176,7 @@ impl Inner {
         let mut results = Vec::with_capacity(outbounds.len());
         let before: Vec<_> = ctx.attempts.keys().copied().collect();
         for outbound in outbounds {
-            let sent = send::send(&mut ctx, &thread, &self.me, outbound, &mut step.unit);
+            let sent = send::send(&mut ctx, &mut thread, &self.me, outbound, &mut step.unit);
             // Later messages of the batch must not overtake one that failed half-way.
             if matches!(&sent, Err(error) if error.code == "bug.internal") {
                 return Err(sent.err().unwrap_or_else(|| Error::bug("send")));

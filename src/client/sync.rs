@@ -8,6 +8,7 @@ use futures::StreamExt;
 use futures::channel::mpsc;
 
 use crate::base::{GroupId, InboxId, SequenceId, Topic};
+use crate::client::outbox::GATHER_MS;
 use crate::client::process::{Processed, position};
 use crate::client::{Client, Inner, load};
 use crate::delivery::{DeliveryError, Incoming, Subscription};
@@ -56,6 +57,7 @@ impl Client {
         self.0.refresh(&report, |_| true).await?;
         // What was read can leave something to publish: a change to rebuild, Welcomes.
         self.0.run_outboxes(&mut report).await?;
+        self.0.tell_devices(&mut report).await?;
         inbox.and(welcomes).map(|()| report)
     }
 
@@ -139,10 +141,15 @@ impl Inner {
                 }
                 Topic::Welcome(_) => {
                     let _ = self.sync_welcomes().await;
+                    // A sync group may be among what was joined.
+                    self.tend_in(GATHER_MS);
                 }
                 Topic::Identity(inbox) => {
                     let _ = self.follow_inbox(inbox).await;
                     self.look_after(inbox).await;
+                    if inbox == self.me.inbox {
+                        self.tend_in(GATHER_MS);
+                    }
                 }
                 Topic::KeyPackage(_) => {}
             }
@@ -204,6 +211,15 @@ impl Inner {
     ) -> Result<(), Error> {
         let mut rows = self.active_groups().await?;
         rows.retain(wanted);
+        self.refresh_rows(report, rows).await
+    }
+
+    /// The same for these groups.
+    pub(super) async fn refresh_rows(
+        self: &Rc<Self>,
+        report: &SyncReport,
+        rows: Vec<GroupRow>,
+    ) -> Result<(), Error> {
         match self.refresh_members(&rows).await {
             Err(error) if report.failed.iter().all(|(_, known)| known.code != error.code) => Err(error),
             _ => Ok(()),
@@ -228,7 +244,11 @@ impl Inner {
     }
 
     /// Publishes what one group owes. Its own trouble is noted, once, and does not stop the others.
-    async fn run_noted(self: &Rc<Self>, report: &mut SyncReport, group: GroupId) -> Result<(), Error> {
+    pub(super) async fn run_noted(
+        self: &Rc<Self>,
+        report: &mut SyncReport,
+        group: GroupId,
+    ) -> Result<(), Error> {
         match self.run_outbox(group).await {
             Ok(()) => {}
             // Nothing leaves any more; reading goes on.
@@ -269,6 +289,15 @@ impl Inner {
     ) -> Result<(), Error> {
         let mut groups = self.active_groups().await?;
         groups.retain(|row| wanted(row.id));
+        self.sync_rows(report, groups).await
+    }
+
+    /// Reads these active groups to their end.
+    pub(super) async fn sync_rows(
+        self: &Rc<Self>,
+        report: &mut SyncReport,
+        groups: Vec<GroupRow>,
+    ) -> Result<(), Error> {
         let answer = self.store.read(vec![Read::prefix(Table::Positions, &[0])]).await?;
         let positions: BTreeMap<Topic, SequenceId> =
             load::rows::<PositionRow>(answer.first().map_or(&[], Vec::as_slice))?

@@ -34,11 +34,13 @@ impl Client {
         let inbox = self.0.read_inbox().await?;
         self.0.run_outboxes(&mut report).await?;
         let welcomes = self.0.take_welcomes().await?;
-        let wanted = self.0.groups_by_consent(Filter::listing(states)).await?;
+        let mut wanted = self.0.groups_by_consent(Filter::listing(states)).await?;
+        wanted.extend(self.0.sync_group_rows().await?.iter().map(|row| row.id));
         self.0.sync_groups(&mut report, |group| wanted.contains(&group)).await?;
         self.0.return_to_groups(&report).await?;
         self.0.refresh(&report, |row| wanted.contains(&row.id)).await?;
         self.0.run_outboxes(&mut report).await?;
+        self.0.tell_devices(&mut report).await?;
         inbox.and(welcomes).map(|()| report)
     }
 }

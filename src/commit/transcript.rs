@@ -13,8 +13,9 @@ use std::collections::BTreeSet;
 use super::verdict::Verdict;
 use crate::base::InboxId;
 use crate::meta::component::{
-    APP_DATA, COMMIT_LOG_SIGNER, GROUP_DESCRIPTION, GROUP_IMAGE_URL, GROUP_NAME, MESSAGE_DISAPPEAR_FROM_NS,
-    MESSAGE_DISAPPEAR_IN_NS, MIN_SUPPORTED_PROTOCOL_VERSION,
+    ADMIN_LIST, APP_DATA, COMMIT_LOG_SIGNER, COMPONENT_REGISTRY, GROUP_DESCRIPTION, GROUP_IMAGE,
+    GROUP_IMAGE_URL, GROUP_MEMBERSHIP, GROUP_NAME, MESSAGE_DISAPPEAR_FROM_NS, MESSAGE_DISAPPEAR_IN_NS,
+    MIN_SUPPORTED_PROTOCOL_VERSION, SUPER_ADMIN_LIST, USER_DISPLAY_NAME,
 };
 use crate::meta::{Dictionary, DictionaryError};
 use crate::mls::facts::{CommitFacts, RawDictionary, SenderFacts};
@@ -30,6 +31,15 @@ const FIELDS: [(u16, &str); 8] = [
     (APP_DATA, "app_data"),
     (MIN_SUPPORTED_PROTOCOL_VERSION, "minimum_supported_protocol_version"),
     (COMMIT_LOG_SIGNER, "_commit_log_signer"),
+];
+
+/// Names of components that transcripts do not list as fields.
+const COMPONENTS: [(u16, &str); 5] = [
+    (COMPONENT_REGISTRY, "COMPONENT_REGISTRY"),
+    (SUPER_ADMIN_LIST, "SUPER_ADMIN_LIST"),
+    (ADMIN_LIST, "ADMIN_LIST"),
+    (USER_DISPLAY_NAME, "USER_DISPLAY_NAME"),
+    (GROUP_IMAGE, "GROUP_IMAGE"),
 ];
 
 /// The transcript of a commit that `judge` lets be applied; `None` when there is nothing
@@ -91,6 +101,19 @@ fn field(before: &RawDictionary, after: &RawDictionary, id: u16, name: &str) -> 
         old_value: text(old),
         new_value: text(new),
     })
+}
+
+/// What a commit changed besides its members, by name: as in a transcript where META-040 has one for
+/// it, else the component's, else `component:` and its id in four hexadecimal digits.
+pub fn changed(before: &RawDictionary, after: &RawDictionary) -> Vec<String> {
+    let added = after.keys().filter(|id| !before.contains_key(id));
+    let ids = before.keys().chain(added).filter(|id| before.get(id) != after.get(id));
+    ids.filter(|id| **id != GROUP_MEMBERSHIP).map(|id| name(*id)).collect()
+}
+
+fn name(id: u16) -> String {
+    let named = FIELDS.iter().chain(&COMPONENTS).find(|(known, _)| *known == id);
+    named.map_or_else(|| format!("component:{id:04x}"), |(_, name)| (*name).to_owned())
 }
 
 fn text(id: u16, bytes: &[u8]) -> Option<String> {

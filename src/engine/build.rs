@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::members::{Reference, States};
 use crate::meta::component::GROUP_MEMBERSHIP;
 use crate::mls::facts::{AppDataOp, GroupFacts, ProposalFacts, ProposalKind};
-use crate::mls::{self, CommitPlan, ProposalId, SealError, SealedCommit};
+use crate::mls::{self, Addition, CommitPlan, ProposalId, SealError, SealedCommit};
 use crate::store::rows::{AttemptRow, GroupKind, IntentRow, IntentState, LeftOut, Operation, Outcome};
 use crate::wire::ClientEnvelope;
 
@@ -31,8 +31,8 @@ pub const MAX_BUILDS: u32 = 64;
 
 /// A usable key package.
 pub struct Package {
-    /// The TLS KeyPackage.
-    pub bytes: Vec<u8>,
+    /// What a commit adds it with.
+    pub addition: Addition,
     /// The HPKE key its Welcome is wrapped to.
     pub init_key: Vec<u8>,
     /// Its installation can read Welcome pointers.
@@ -202,13 +202,13 @@ fn take_along(mls: &MlsState, me: &Me, facts: &GroupFacts, material: &Material) 
 /// An Add is current while its installation belongs to its inbox and offers that very key package.
 fn is_current(mls: &MlsState, id: &ProposalId, facts: &ProposalFacts, material: &Material) -> bool {
     let ProposalKind::Add { leaf, .. } = &facts.kind else { return true };
-    let offered = material.packages.get(&leaf.installation).map(|package| &package.bytes);
+    let offered = material.packages.get(&leaf.installation).map(|package| package.addition.bytes());
     let newest = leaf
         .inbox
         .and_then(|inbox| material.states.installations(inbox, *material.latest_of_kept.get(&inbox)?).ok());
     newest.is_some_and(|keys| keys.contains(&leaf.installation))
         && offered.is_some()
-        && offered == mls.group.kept_package(id).as_ref()
+        && offered == mls.group.kept_package(id).as_deref()
 }
 
 /// Plans, seals and judges one commit that adds `add` and does the rest of `change`, on top of what
@@ -259,7 +259,7 @@ fn seal(
         return Ok(Draft { sealed: None, added: Vec::new(), left_out });
     }
     let plan = CommitPlan {
-        adds: packages.iter().map(|(_, package)| package.bytes.clone()).collect(),
+        adds: packages.iter().map(|(_, package)| package.addition.clone()).collect(),
         removes: planned.removes,
         dictionary_after: operations::after(&facts.dictionary, &writes)?,
         app_data: writes.into_iter().map(|(id, delta)| (id, AppDataOp::Update(delta))).collect(),

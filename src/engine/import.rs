@@ -5,16 +5,16 @@
 //! by one event at its end, and nothing of it is told to the inbox's other devices.
 //!
 //! Choices where the texts are silent: the sender of an archived message must be of the pair in
-//! every DM, restored or not; a placeholder brings no consent record of its own, and one that was
+//! every DM, restored or not; who was a super admin when a message was sent is not archived, so the
+//! group's list as it is here decides what a deletion may take back; a placeholder brings no consent record of its own, and one that was
 //! here before it is the placeholder's from then on; an add that the thread has shown already
 //! stays hidden (DMS-011).
 
 use crate::base::{GroupId, MessageId, ThreadId};
 use crate::consent::{Entity, Record, merge};
 use crate::engine::state::ThreadCtx;
-use crate::engine::threads;
-use crate::engine::transcripts;
 use crate::engine::unit::Unit;
+use crate::engine::{annotations, threads, transcripts};
 use crate::error::Error;
 use crate::store::Table;
 use crate::store::rows::{ConsentRow, GroupKind, GroupRow, GroupState, MessageKind, MessageRow, Packed};
@@ -123,6 +123,7 @@ impl Held {
             ));
         };
         let (thread, dm) = (group.thread(), group.dm);
+        let by_super_admin = group.settings.super_admins.contains(&archived.sender_inbox);
         if group.kind == GroupKind::Sync {
             return Err(refused("a message of a sync group (ARCH-010)"));
         }
@@ -156,7 +157,10 @@ impl Held {
             // What was shown is guarded by the thread's revision.
             threads::refresh_consent(thread, unit);
         }
-        store(&row, thread, unit);
+        // The one place where an archived message becomes a stored one: whatever goes along with
+        // every stored message goes along here.
+        unit.changes.insert(&row);
+        annotations::note(&row, by_super_admin, thread, unit);
         self.messages.push(row);
         Ok(())
     }
@@ -189,12 +193,6 @@ impl Held {
     }
 }
 
-/// The one place where an archived message becomes a stored one: whatever goes along with every
-/// stored message of a thread goes along here.
-fn store(row: &MessageRow, _thread: &mut ThreadCtx, unit: &mut Unit) {
-    unit.changes.insert(row);
-}
-
 fn conversation(record: &Record) -> Option<GroupId> {
     match record.entity {
         Entity::Conversation(group) => Some(group),
@@ -202,9 +200,9 @@ fn conversation(record: &Record) -> Option<GroupId> {
     }
 }
 
-/// One that never came to life belongs to no thread.
+/// One that never came to life belongs to no thread, nor does a sync group.
 fn is_shown(row: &GroupRow) -> bool {
-    !matches!(row.state, GroupState::Failed(_))
+    row.kind != GroupKind::Sync && !matches!(row.state, GroupState::Failed(_))
 }
 
 fn refused(what: &str) -> Error {

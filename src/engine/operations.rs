@@ -64,7 +64,7 @@ pub fn change(operation: &Operation, facts: &GroupFacts, left_out: &LeftOut) -> 
         }
         Operation::Change(wishes) => change.writes = writes(wishes, &facts.dictionary)?,
         Operation::SelfUpdate => change.always = true,
-        Operation::Send { .. } => {}
+        Operation::Send { .. } | Operation::Tell { .. } | Operation::Snapshot { .. } => {}
     }
     Ok(change)
 }
@@ -137,7 +137,7 @@ pub fn is_done(row: &GroupRow, operation: &Operation, left_out: &LeftOut) -> boo
         Operation::RemoveInboxes(inboxes) => !inboxes.iter().any(|inbox| is_member(row, *inbox)),
         // What it is for ends with the epoch: kept proposals, and secrets of a state rolled back.
         Operation::SelfUpdate => !row.rolled_back,
-        Operation::Refresh(_) | Operation::Change(_) | Operation::Send { .. } => false,
+        _ => false,
     }
 }
 

@@ -6,7 +6,7 @@ use crate::dm::thread::repeats;
 use crate::engine::event::Event;
 use crate::engine::state::{GroupCtx, ThreadCtx};
 use crate::engine::unit::Unit;
-use crate::store::rows::{ContentTypeView, MessageKind, MessageRow, MessageStatus, TranscriptRow};
+use crate::store::rows::{MessageKind, MessageRow, MessageStatus, TranscriptRow};
 use crate::wire::{ContentType, EncodedContent, GroupUpdated, content_type, message_id};
 
 /// Where a transcript comes from.
@@ -32,8 +32,6 @@ pub fn record(
     if ctx.row.dm.is_some() && repeated(thread, update, id, unit) {
         return;
     }
-    let ContentType { authority, type_id, major, minor } =
-        ContentType::xmtp(content_type::GROUP_UPDATED, 1, 0);
     let (sender_inbox, sender_installation) = source.sender;
     let (sequence_id, sent_ns) = source.at;
     let row = MessageRow {
@@ -48,7 +46,7 @@ pub fn record(
         status: MessageStatus::Published,
         sender_inbox,
         sender_installation,
-        content_type: ContentTypeView { authority, type_id, major, minor },
+        content_type: ContentType::xmtp(content_type::GROUP_UPDATED, 1, 0).into(),
         content,
         expires_ns: None,
     };

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::base::{InboxId, InstallationId, SequenceId};
 use crate::meta::MapMutation;
 use crate::meta::component::GROUP_MEMBERSHIP;
-use crate::meta::{Key, decode_inbox_map, encode_inbox_map};
+use crate::meta::{Key, encode_inbox_map, inbox_entries};
 use crate::mls::facts::RawDictionary;
 use crate::wire::MembershipEntry;
 
@@ -97,9 +97,9 @@ impl Members {
     /// Reads the component of a dictionary (GMOD-005).
     pub fn read(dictionary: &RawDictionary) -> Result<Self, MembersError> {
         let bytes = dictionary.get(&GROUP_MEMBERSHIP).ok_or(MembersError::Component)?;
-        let raw = decode_inbox_map(bytes).map_err(|_| MembersError::Component)?;
-        let entries = raw.iter().map(|(inbox, value)| Ok((*inbox, Entry::decode(*inbox, value)?)));
-        entries.collect::<Result<_, _>>().map(Self)
+        let raw = inbox_entries(bytes).map_err(|_| MembersError::Component)?;
+        let entries = raw.into_iter().map(|(inbox, value)| Ok((inbox, Entry::decode(inbox, value)?)));
+        entries.try_gather().map(Self)
     }
 
     /// The component's stored value.

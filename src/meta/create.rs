@@ -157,7 +157,7 @@ mod tests {
         let view = Dictionary::new(&group);
         assert_eq!(view.conversation_type(), Ok(ConversationType::Group));
         assert_eq!(view.creator(), Ok(OWN));
-        assert_eq!(view.membership(), Ok(BTreeMap::from([(OWN, vec![0x0a, 0])])));
+        assert_eq!(view.membership(), Ok(vec![(OWN, &[0x0a, 0][..])]));
         assert_eq!(view.floor_text(), Some(FIRST_FLOOR));
     }
 

@@ -13,7 +13,7 @@ use super::component::{
     MESSAGE_DISAPPEAR_IN_NS, MIN_SUPPORTED_PROTOCOL_VERSION, SUPER_ADMIN_LIST, ValueError,
 };
 use super::registry::Registry;
-use super::tls_map::{decode_inbox_map, decode_inbox_set, read_inbox};
+use super::tls_map::{decode_inbox_set, inbox_entries, read_inbox};
 use crate::base::{InboxId, Version};
 
 /// The dictionary as stored: component id to value.
@@ -95,13 +95,13 @@ impl<'a> Dictionary<'a> {
     }
 
     /// Member inboxes and the raw bytes of each one's membership entry.
-    pub fn membership(&self) -> Result<BTreeMap<InboxId, Vec<u8>>, DictionaryError> {
-        self.required(GROUP_MEMBERSHIP, |bytes| Ok(decode_inbox_map(bytes)?))
+    pub fn membership(&self) -> Result<Vec<(InboxId, &'a [u8])>, DictionaryError> {
+        self.required(GROUP_MEMBERSHIP, |bytes| Ok(inbox_entries(bytes)?))
     }
 
     /// Member inboxes.
     pub fn members(&self) -> Result<BTreeSet<InboxId>, DictionaryError> {
-        Ok(self.membership()?.into_keys().gather())
+        Ok(self.membership()?.into_iter().map(|(inbox, _)| inbox).gather())
     }
 
     /// The admins.
@@ -227,7 +227,7 @@ mod tests {
         assert_eq!(view.creator(), Ok(A));
         assert_eq!(view.dm_members(), Ok([A, B]));
         assert_eq!(view.dm_pair(), Ok(Some([A, B])));
-        assert_eq!(view.membership(), Ok(membership));
+        assert_eq!(view.membership(), Ok(vec![(A, &[1, 2][..])]));
         assert_eq!(view.admins(), Ok(BTreeSet::from([B])));
         assert_eq!(view.super_admins(), Ok(BTreeSet::new()));
         assert_eq!((view.name(), view.description()), (Ok("name"), Ok("")));

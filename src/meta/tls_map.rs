@@ -79,14 +79,7 @@ impl Key {
     /// Reads one key of `kind`, returns it with the rest.
     pub(super) fn read(kind: KeyKind, input: &[u8]) -> Result<(Self, &[u8]), CodecError> {
         match kind {
-            KeyKind::Inbox => {
-                let (version, rest) = input.split_first().ok_or(CodecError::Truncated)?;
-                if *version != 0 {
-                    return Err(CodecError::InboxVersion);
-                }
-                let (id, rest) = rest.split_first_chunk::<32>().ok_or(CodecError::Truncated)?;
-                Ok((Self::Inbox(InboxId(*id)), rest))
-            }
+            KeyKind::Inbox => split_inbox(input).map(|(inbox, rest)| (Self::Inbox(inbox), rest)),
             KeyKind::Component => {
                 let (value, rest) = read_varint(input)?;
                 let id = u16::try_from(value).map_err(|_| CodecError::ComponentRange)?;
@@ -108,6 +101,15 @@ pub fn inbox_bytes(inbox: &InboxId) -> [u8; 33] {
     let mut out = [0; 33];
     out[1..].copy_from_slice(&inbox.0);
     out
+}
+
+fn split_inbox(input: &[u8]) -> Result<(InboxId, &[u8]), CodecError> {
+    let (version, rest) = input.split_first().ok_or(CodecError::Truncated)?;
+    if *version != 0 {
+        return Err(CodecError::InboxVersion);
+    }
+    let (id, rest) = rest.split_first_chunk::<32>().ok_or(CodecError::Truncated)?;
+    Ok((InboxId(*id), rest))
 }
 
 /// Reads exactly one inbox id.
@@ -180,13 +182,28 @@ pub fn decode_inbox_set(bytes: &[u8]) -> Result<BTreeSet<InboxId>, CodecError> {
 
 /// Encodes a map keyed by inbox.
 pub fn encode_inbox_map(entries: &BTreeMap<InboxId, Vec<u8>>) -> Vec<u8> {
-    encode_map(&entries.iter().map(|(inbox, value)| (Key::Inbox(*inbox), value.clone())).gather())
+    let mut body = Vec::new();
+    for (inbox, value) in entries {
+        body.extend(inbox_bytes(inbox));
+        write_bytes(value, &mut body);
+    }
+    framed(&body)
 }
 
-/// Reads a map keyed by inbox.
-pub fn decode_inbox_map(bytes: &[u8]) -> Result<BTreeMap<InboxId, Vec<u8>>, CodecError> {
-    let entries = decode_map(KeyKind::Inbox, bytes)?;
-    Ok(entries.into_iter().filter_map(|(key, value)| Some((key.inbox()?, value))).gather())
+/// Reads a map keyed by inbox: its entries, ascending.
+pub fn inbox_entries(bytes: &[u8]) -> Result<Vec<(InboxId, &[u8])>, CodecError> {
+    let mut rest = unframed(bytes)?;
+    let mut entries: Vec<(InboxId, &[u8])> = Vec::new();
+    while !rest.is_empty() {
+        let (inbox, after_key) = split_inbox(rest)?;
+        let (value, after_value) = read_bytes(after_key)?;
+        rest = after_value;
+        if entries.last().is_some_and(|(last, _)| *last >= inbox) {
+            return Err(CodecError::Unordered);
+        }
+        entries.push((inbox, value));
+    }
+    Ok(entries)
 }
 
 /// Puts the length in bytes before `body`.
@@ -298,6 +315,20 @@ mod tests {
             prop_assert_eq!(decode_map(kind, &bytes).unwrap(), entries.clone());
             let set: BTreeSet<Key> = entries.into_keys().collect();
             prop_assert_eq!(decode_set(kind, &encode_set(&set)).unwrap(), set);
+        }
+
+        #[test]
+        fn maps_by_inbox_are_maps(bytes in prop::collection::vec(any::<u8>(), 0..120),
+            good in prop::collection::btree_map(any::<[u8; 32]>(), value(), 0..6)
+        ) {
+            let good = good.into_iter().map(|(id, value)| (InboxId(id), value)).collect();
+            for bytes in [bytes, encode_inbox_map(&good)] {
+                let read = |map: Entries| map.into_iter().filter_map(|(key, value)| Some((key.inbox()?, value)));
+                let expected = decode_map(KeyKind::Inbox, &bytes).map(|map| read(map).collect::<Vec<_>>());
+                let owned = |(inbox, value): &(InboxId, &[u8])| (*inbox, value.to_vec());
+                let entries = inbox_entries(&bytes).map(|all| all.iter().map(owned).collect::<Vec<_>>());
+                prop_assert_eq!(entries, expected);
+            }
         }
 
         #[test]

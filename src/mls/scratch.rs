@@ -12,9 +12,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use zeroize::Zeroizing;
 
+use super::pages::Pages;
 use super::parts::{self, Entity, FORMAT, PAGE_SIZE, PARTS, Part, Value};
 use super::suite::SuiteCrypto;
 use crate::base::GroupId;
+
+/// Bytes an entity may grow by before it moves to a larger place.
+const ROOM: usize = 1024;
 
 /// Why rows cannot be read or written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -99,22 +103,16 @@ impl State {
     }
 }
 
-/// A part as the store has it.
-#[derive(Clone, Default)]
-struct Stored {
-    part: Rc<Part>,
-    bytes: Rc<Zeroizing<Vec<u8>>>,
-}
-
 /// The rows of one step.
 pub struct Scratch {
     state: RefCell<State>,
-    stored: BTreeMap<GroupId, [Stored; PARTS]>,
+    /// The parts as the store has them.
+    stored: BTreeMap<GroupId, [Rc<Part>; PARTS]>,
     stored_globals: Rc<BTreeMap<Vec<u8>, Value>>,
     loads: Vec<Loaded>,
     crypto: SuiteCrypto,
     #[cfg(test)]
-    pub(super) encodings: usize,
+    pub(super) compared: usize,
 }
 
 impl Scratch {
@@ -127,7 +125,7 @@ impl Scratch {
             loads: Vec::new(),
             crypto: SuiteCrypto,
             #[cfg(test)]
-            encodings: 0,
+            compared: 0,
         }
     }
 
@@ -144,7 +142,7 @@ impl Scratch {
                 .ok_or_else(|| ScratchError::Corrupt(format!("a page of part {part}")))?;
             pages.insert(page, bytes);
         }
-        let mut stored: [Stored; PARTS] = Default::default();
+        let mut stored: [Rc<Part>; PARTS] = Default::default();
         for (slot, pages) in stored.iter_mut().zip(sorted) {
             let mut bytes = Zeroizing::new(Vec::with_capacity(pages.len() * PAGE_SIZE));
             for (expected, (page, mut content)) in pages.into_iter().enumerate() {
@@ -153,11 +151,10 @@ impl Scratch {
                 }
                 bytes.append(&mut content);
             }
-            *slot = Stored { part: Rc::new(Part::decode(&bytes)?), bytes: Rc::new(bytes) };
+            *slot = Rc::new(Part::decode(&bytes)?);
         }
-        let parts = std::array::from_fn(|part| Rc::clone(&stored[part].part));
-        self.stored.insert(group, stored);
-        self.take_in(Loaded::Group(group, parts));
+        self.stored.insert(group, stored.clone());
+        self.take_in(Loaded::Group(group, stored));
         Ok(())
     }
 
@@ -179,8 +176,7 @@ impl Scratch {
         let state = self.state.borrow();
         let mut pages = Vec::new();
         for (part, content) in state.groups.get(&group).into_iter().flatten().enumerate() {
-            let bytes = content.encode()?;
-            let numbered = bytes.chunks(PAGE_SIZE).enumerate();
+            let numbered = Pages::of(content)?.enumerate();
             pages.extend(numbered.map(|(page, bytes)| (part as u8, page as u16, bytes.to_vec())));
         }
         Ok(pages)
@@ -193,7 +189,7 @@ impl Scratch {
     }
 
     /// What changed since the rows were loaded or last taken, page by page. A part that no
-    /// write touched is not encoded again. After an error the scratch is of no use: drop it.
+    /// write touched is not looked at. After an error the scratch is of no use: drop it.
     pub fn take_changes(&mut self) -> Result<ScratchChanges, ScratchError> {
         let mut changes = ScratchChanges::default();
         let state = self.state.borrow().clone();
@@ -202,16 +198,15 @@ impl Scratch {
             let now = state.groups.get(&group).cloned().unwrap_or_default();
             let stored = self.stored.entry(group).or_default();
             for (part, (now, stored)) in now.into_iter().zip(stored).enumerate() {
-                if Rc::ptr_eq(&now, &stored.part) || (now.0.is_empty() && stored.part.0.is_empty()) {
+                if Rc::ptr_eq(&now, stored) || (now.0.is_empty() && stored.0.is_empty()) {
                     continue;
                 }
                 #[cfg(test)]
                 {
-                    self.encodings += 1;
+                    self.compared += 1;
                 }
-                let bytes = now.encode()?;
-                diff(group, part as u8, &stored.bytes, &bytes, &mut changes.pages);
-                *stored = Stored { part: now, bytes: Rc::new(bytes) };
+                diff((group, part as u8), Pages::of(stored)?, Pages::of(&now)?, &mut changes.pages);
+                *stored = now;
             }
         }
         self.stored.retain(|group, _| state.groups.contains_key(group));
@@ -274,10 +269,13 @@ impl Scratch {
         suffix: &[u8],
         value: &T,
     ) -> Result<(), ScratchError> {
-        let value = Rc::new(parts::encode_to(value, Vec::new())?);
+        let key = entity.key(suffix);
         let mut state = self.state.borrow_mut();
         let part = &mut state.groups.entry(group).or_default()[entity.part()];
-        Rc::make_mut(part).0.insert(entity.key(suffix), value);
+        // Nearly as long as before: with room for it nothing secret is left behind in smaller ones.
+        let room = part.0.get(&key).map_or(0, |before| before.len() + ROOM);
+        let value = Rc::new(parts::encode_to(value, Vec::with_capacity(room))?);
+        Rc::make_mut(part).0.insert(key, value);
         Ok(())
     }
 
@@ -350,14 +348,13 @@ impl fmt::Debug for Scratch {
     }
 }
 
-/// Compares two encodings page by page.
-fn diff(group: GroupId, part: u8, was: &[u8], now: &[u8], out: &mut Vec<PageChange>) {
-    let (mut was, mut now) = (was.chunks(PAGE_SIZE), now.chunks(PAGE_SIZE));
+/// Compares a part with what the store has of it, page by page.
+fn diff((group, part): (GroupId, u8), mut was: Pages<'_>, mut now: Pages<'_>, out: &mut Vec<PageChange>) {
     for page in 0..=u16::MAX {
         let bytes = match (was.next(), now.next()) {
             (None, None) => return,
-            (was, now) if was == now => continue,
-            (_, now) => now.map(<[u8]>::to_vec),
+            (Some(was), Some(now)) if *was == *now => continue,
+            (_, now) => now.map(|now| now.to_vec()),
         };
         out.push(PageChange { group, part, page, bytes });
     }

@@ -3,10 +3,13 @@
 
 pub mod archive;
 pub mod chance;
+pub mod content;
+pub mod devices;
 pub mod dump;
 pub mod forge;
 pub mod gate;
 pub mod group;
+pub mod seed;
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;

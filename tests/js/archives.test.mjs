@@ -92,7 +92,7 @@ test("batches grow while they are quick, and shrink again", async () => {
   await client.importArchive(FILE, KEY, { onProgress: ({ readBytes }) => (slow = readBytes >= 60) });
   const limits = of("read").map(([, limit]) => limit);
   assert.deepEqual(limits.slice(0, 4), [16, 32, 64, 128]);
-  assert.ok(Math.max(...limits) <= 512);
+  assert.ok(Math.max(...limits) <= 256);
   assert.ok(limits.at(-1) < limits[6], String(limits));
 });
 

@@ -9,7 +9,7 @@ use dovetail::engine::history::HistoryOptions;
 use dovetail::meta::Settings;
 use dovetail::store::Table;
 use dovetail::store::rows::{GroupKind, GroupState, MessageKind, MessageRow};
-use dovetail::wire::{ArchivedKind, ArchivedMessage, Element};
+use dovetail::wire::{ArchivedKind, ArchivedMessage, ContentType, Element, EncodedContent};
 use proptest::prelude::*;
 
 use crate::common::archive::{KEY, all, archive_of, elements_of, group, said};
@@ -262,7 +262,7 @@ fn arch_010_what_waits_or_failed_or_never_came_to_life_is_not_in_it() {
     assert_eq!(groups_of(&archive), [dm]);
     let texts: Vec<_> =
         messages_of(&archive).iter().filter(|m| !m.transcript).map(|m| m.content.clone()).collect();
-    assert_eq!(texts, [dovetail::wire::EncodedContent::text("sent").encode()]);
+    assert_eq!(texts, [EncodedContent::text("sent").encode()]);
 }
 
 /// Alice with a group whose messages disappear after a second.
@@ -376,7 +376,7 @@ fn arch_002_an_archive_with_one_nonce_for_all_frames_is_read() {
 #[test]
 fn gmod_035_a_row_is_a_transcript_only_where_it_was_archived_as_one() {
     let (alice, bo, fresh, _, group) = talked();
-    let forged = dovetail::wire::EncodedContent::group_updated(&dovetail::wire::GroupUpdated::by(bo.inbox()));
+    let forged = EncodedContent::group_updated(&dovetail::wire::GroupUpdated::by(bo.inbox()));
     let mut archive = elements_of(&alice.export(all()));
     archive.remove(0);
     archive.push(Element::Message(Box::new(ArchivedMessage {
@@ -449,5 +449,37 @@ proptest! {
         let texts = |user: &User| user.history(dm, HistoryOptions::default()).iter().map(text_of).collect::<Vec<_>>();
         prop_assert_eq!(texts(&fresh), texts(&alice));
         dump::check_imported(&fresh.store);
+    }
+}
+
+#[test]
+fn proc_037_archived_deletions_take_back_what_they_are_about_in_either_order() {
+    let (a, b) = (InboxId([1; 32]), InboxId([2; 32]));
+    let id = GroupId([4; 16]);
+    let save = Element::Group(Box::new(group(id, a)));
+    let target = said(1, id, a, 5);
+    let deletion = |n: u8, sender| {
+        // deleteMessage 1.0: the target's id in hexadecimal, as field 1.
+        let mut body = vec![0x0a, 64];
+        body.extend(target.id.to_string().as_bytes());
+        let mut content = EncodedContent::text("");
+        content.content_type = ContentType::xmtp("deleteMessage", 1, 0);
+        (content.parameters, content.content) = (Default::default(), body);
+        Element::Message(Box::new(ArchivedMessage { content: content.encode(), ..said(n, id, sender, 6) }))
+    };
+    let of = |target: &ArchivedMessage| Element::Message(Box::new(target.clone()));
+    for (by, taken_back) in [(a, true), (b, false)] {
+        for elements in [[of(&target), deletion(2, by)], [deletion(2, by), of(&target)]] {
+            let world = World::new(1);
+            // In one unit, and one by one.
+            let (one, two) = (world.user("carol"), world.user("dave"));
+            one.import(&archive_of(&[save.clone(), elements[0].clone(), elements[1].clone()])).ok();
+            two.import(&archive_of(std::slice::from_ref(&save))).ok();
+            elements.iter().for_each(|element| two.import(&archive_of(std::slice::from_ref(element))).ok());
+            for user in [one, two] {
+                let row = Dump::of(&user.store).messages().remove(&target.id).unwrap();
+                assert_eq!(row.content != target.content, taken_back, "{by:?}");
+            }
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Decisions out of an archive: merged like those of another device, unusable ones dropped one by
 //! one, and told to nobody.
 
-use dovetail::base::{GroupId, InboxId, Nanos};
+use dovetail::base::{GroupId, InboxId};
 use dovetail::consent::{Entity, Record, State, greatest};
 use dovetail::engine::event::Event;
 use dovetail::store::Table;
@@ -99,25 +99,27 @@ fn cons_003_unusable_decisions_are_dropped_one_by_one() {
 #[test]
 fn cons_002_decisions_are_archived_and_defaults_are_not() {
     let world = World::new(4);
-    let alice = world.user("alice");
-    let other = world.user("alice");
-    let bo = world.user("bo");
-    let group = alice.group(&[&bo]);
-    other.sync();
-    // Allowed by the rule for the own inbox's groups, not by a decision.
-    let stored = records(&other);
-    assert_eq!((stored.len(), stored[0].consented_at_ns), (1, Nanos(0)));
-    let consents = |user: &User| {
+    let carol = world.user("carol");
+    let consents = || {
         let save = |element| match element {
             Element::Consent(save) => Some(save),
             _ => None,
         };
-        elements_of(&user.export(all())).into_iter().filter_map(save).collect::<Vec<ConsentSave>>()
+        elements_of(&carol.export(all())).into_iter().filter_map(save).collect::<Vec<ConsentSave>>()
     };
-    assert_eq!(consents(&other), []);
-    other.decide(group, State::Denied);
-    let record = records(&other)[0];
-    assert_eq!(consents(&other), [ConsentSave::from(&record)]);
+    // At time 0 it is a default: no decision, whoever sent it.
+    let group = GroupId([5; 16]);
+    carol.import(&archive_of(&[decided(1, &group.to_string(), 2, 0)])).ok();
+    assert_eq!(carol.consent(Entity::Conversation(group)), State::Allowed);
+    assert_eq!(consents(), []);
+    carol
+        .call(
+            move |client| async move { client.set_consent(Entity::Conversation(group), State::Denied).await },
+        )
+        .unwrap();
+    let record = records(&carol)[0];
+    assert_eq!(consents(), [ConsentSave::from(&record)]);
+    assert_eq!((consents()[0].entity_type, consents()[0].state), (1, 3));
 }
 
 #[test]

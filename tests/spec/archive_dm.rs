@@ -80,7 +80,7 @@ impl Restored {
 fn follow(user: &User) -> Rc<RefCell<Vec<GroupId>>> {
     let heard: Rc<RefCell<Vec<GroupId>>> = Rc::default();
     let into = heard.clone();
-    let interest = Interest::Conversations { kind: None, states: None };
+    let interest = Interest::Conversations { kind: None, states: None, duplicates: false };
     let subscription = user.call(move |client| async move {
         let tell = move |news| match news {
             News::Conversation(group) => into.borrow_mut().push(group),

@@ -191,7 +191,7 @@ pub(super) fn parties(count: u8) -> Vec<Party> {
     if packages.is_empty() {
         return all;
     }
-    let adds = packages.iter().map(|package| package.bytes.clone()).collect();
+    let adds = packages.iter().map(|package| package.bytes.clone().into()).collect();
     let sealed = all[0].commit(CommitPlan { adds, dictionary_after: dictionary(), ..CommitPlan::default() });
     all[0].read_back();
     let welcome = sealed.welcome.unwrap();
