@@ -261,6 +261,11 @@ export class Client<ContentTypes = ExtractCodecContentTypes> {
     return streamEvents(this.#core, options);
   }
 
+  /** As `preferences.sync()`. */
+  syncAllDeviceSyncGroups(): Promise<void> {
+    return this.preferences.sync();
+  }
+
   /** Ends streams and background work and closes the database. Unfinished work goes on next time. */
   close(): Promise<void> {
     return this.#core.close();

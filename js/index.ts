@@ -197,5 +197,6 @@ export type {
   SendMessageOpts,
   SendOpts,
   Signer,
+  UserPreferenceUpdate,
 } from "./types.js";
 export { type WasmSource, init, initArchives } from "./wasm.js";

@@ -122,7 +122,8 @@ class Pull<R, V> implements StreamEngine<V> {
     if (this.ended) return DONE;
     try {
       const raw = await this.#source.next();
-      if (raw !== undefined && !this.ended) return { done: false, value: await this.#make(raw) };
+      const value = raw === undefined ? undefined : await this.#make(raw);
+      if (value !== undefined && !this.ended) return { done: false, value };
     } catch (error) {
       if (this.ended) return DONE;
       this.#report(error);

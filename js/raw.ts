@@ -170,6 +170,8 @@ export interface RawClient {
   syncAll(consentStates: ConsentState[] | undefined): Promise<void>;
   /** Every group of one conversation. */
   syncConversation(id: string): Promise<void>;
+  /** The own other installations: what they decided, and what is to be told to them. */
+  syncDevices(): Promise<void>;
 
   consent(entityType: ConsentEntityType, entity: string): Promise<ConsentState>;
   /** Each record names exactly one entity; one act, one time, one event. */
@@ -383,12 +385,11 @@ export interface RawEventFilter {
 }
 
 /** Scope and filter of a reader; the defaults of absent states are CONS-042 and 043. */
-export interface RawSelection {
+export interface RawSelection extends RawTypes {
   conversationIds?: string[];
   conversationType?: ConversationType;
   scopeStates?: ConsentState[];
   consentStates?: ConsentState[];
-  contentTypes?: string[];
 }
 
 export type RawEvent =

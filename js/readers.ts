@@ -4,9 +4,9 @@ import * as check from "./check.js";
 import type { Core } from "./core.js";
 import type { ConsentState, ContentType, ConversationType } from "./enums.js";
 import { type DecodedMessage, readMessage } from "./message.js";
-import { consentStates, conversationType, typeIds } from "./options.js";
+import { consentStates, conversationType, rawTypes } from "./options.js";
 import type { PullOptions } from "./pull.js";
-import type { RawClient, RawMessage, RawSelection, RawTaken } from "./raw.js";
+import type { RawClient, RawMessage, RawSelection, RawTaken, RawTypes } from "./raw.js";
 import type { AsyncStreamProxy } from "./streams.js";
 
 /** Which conversations a durable stream is about at all. */
@@ -26,8 +26,10 @@ export interface MessageFilter {
    * their ids.
    */
   consentStates?: ConsentState[];
-  /** With such content: by name, or by the type id of an app's own. */
-  contentTypes?: (ContentType | string)[];
+  /** Only with such content; default: as in `messages()`, without reactions, edits, deletions and receipts. */
+  contentTypes?: ContentType[];
+  /** None with such content. */
+  excludeContentTypes?: ContentType[];
 }
 
 /** Options of the durable stream. */
@@ -65,12 +67,14 @@ function read<C>(
   scope: Omit<ConsumeScope, "consentStates"> & { scopeStates?: ConsentState[] | undefined },
   open: (raw: RawClient, selection: RawSelection) => Promise<RawTaken<RawMessage>>,
 ): Promise<AsyncStreamProxy<DecodedMessage<C>>> {
-  const selection = check.present<RawSelection>({
-    conversationIds: check.optional(scope.conversationIds, "conversationIds", check.list(check.string)),
-    conversationType: check.optional(scope.conversationType, "conversationType", conversationType),
-    scopeStates: check.optional(scope.scopeStates, "scope.consentStates", consentStates),
-    consentStates: check.optional(options.consentStates, "consentStates", consentStates),
-    contentTypes: check.optional(options.contentTypes, "contentTypes", typeIds),
-  });
+  const selection: RawSelection = {
+    ...rawTypes({ ...options }),
+    ...check.present<Omit<RawSelection, keyof RawTypes>>({
+      conversationIds: check.optional(scope.conversationIds, "conversationIds", check.list(check.string)),
+      conversationType: check.optional(scope.conversationType, "conversationType", conversationType),
+      scopeStates: check.optional(scope.scopeStates, "scope.consentStates", consentStates),
+      consentStates: check.optional(options.consentStates, "consentStates", consentStates),
+    }),
+  };
   return core.pull((raw) => open(raw, selection), (message) => readMessage<C>(core.codecs, message), options);
 }

@@ -162,6 +162,9 @@ export interface Consent {
   state: ConsentState;
 }
 
+/** A change of the user's preferences. */
+export type UserPreferenceUpdate = { type: "ConsentUpdate"; consent: Consent };
+
 /** A member of a conversation. */
 export interface GroupMember {
   inboxId: string;

@@ -137,6 +137,12 @@ impl RawClient {
         })
     }
 
+    /// Reads what the own devices decided, and tells them what was decided here.
+    #[wasm_bindgen(js_name = syncDevices)]
+    pub fn sync_devices(&self) -> Promise {
+        self.call(async |handle| told(handle.client.sync_devices().await?))
+    }
+
     /// The consent about an entity.
     pub fn consent(&self, kind: JsValue, entity: JsValue) -> Promise {
         self.call(async |handle| {

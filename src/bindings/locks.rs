@@ -9,6 +9,7 @@ use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
 
 use super::life;
+use crate::client::owned;
 use crate::error::Error;
 
 /// A promise, and the function that resolves it.
@@ -54,7 +55,8 @@ pub fn request(
 pub struct Seat(Function);
 
 impl Seat {
-    /// Takes a lock that nobody holds. `None` where there are none, or none for this page.
+    /// Takes the lock of the durable stream, unless somebody holds it. `None` where there are no
+    /// locks, or none for this page.
     ///
     /// # Errors
     /// `stream.owned` when somebody holds it.
@@ -74,10 +76,7 @@ impl Seat {
                 life::at_crash(&release);
                 Ok(Some(Self(release)))
             }
-            Either::Left((Ok(false), _)) => Err(Error::new(
-                "stream.owned",
-                "another tab has the durable stream of this database; close it there, or read on with a cursor",
-            )),
+            Either::Left((Ok(false), _)) => Err(owned()),
             _ => Ok(None),
         }
     }

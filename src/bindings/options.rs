@@ -244,8 +244,8 @@ impl Arg {
         })
     }
 
-    /// The content types of a `RawListMessages` or `RawFilter`.
-    fn types(&self) -> Result<Types, Error> {
+    /// The content types of a `RawListMessages`, `RawFilter` or `RawSelection`.
+    pub fn types(&self) -> Result<Types, Error> {
         let list = |name| self.may(name, |arg| arg.list(Arg::text));
         Ok(Types {
             only: list("contentTypes")?,

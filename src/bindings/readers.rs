@@ -173,7 +173,7 @@ async fn select(client: &Client, options: &Arg) -> Result<Selection, Error> {
         kind: kind.flatten(),
         scope_states: options.may("scopeStates", Arg::consent_states)?,
         states: options.may("consentStates", Arg::consent_states)?,
-        content_types: options.may("contentTypes", |arg| arg.list(Arg::text))?,
+        types: options.types()?,
     };
     if let Some(named) = options.may("conversationIds", |arg| arg.list(Arg::id))? {
         let mut threads = Vec::with_capacity(named.len());

@@ -5,7 +5,7 @@
 //! the database's revisions keep that right, it only costs work. Commits are told over a
 //! BroadcastChannel; without one a tab sees what others did when it reads.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use futures::StreamExt;
@@ -19,7 +19,11 @@ use wasm_bindgen_futures::JsFuture;
 use super::life::{self, Life};
 use super::locks;
 use super::options::Arg;
+use super::platform::sleep;
 use crate::client::{Client, EventSubscription, Overheard};
+
+/// Commits this close to one another are told together, in milliseconds.
+const TOGETHER_MS: u32 = 15;
 
 #[wasm_bindgen]
 extern "C" {
@@ -40,7 +44,7 @@ pub struct Tab {
     /// Gives the lock back, or stops waiting for it.
     release: Function,
     left: Rc<Cell<bool>>,
-    channel: Option<Rc<BroadcastChannel>>,
+    channel: Option<Rc<Channel>>,
     telling: Cell<Option<EventSubscription>>,
 }
 
@@ -51,7 +55,7 @@ impl Tab {
         let release = lead(client, &format!("dovetail-reads-{database}"), left.clone());
         let (channel, telling) = match BroadcastChannel::new(&format!("dovetail-commits-{database}")) {
             Ok(channel) => {
-                let channel = Rc::new(channel);
+                let channel = Rc::new(Channel { channel, waiting: RefCell::default() });
                 let telling = relay(client, &channel);
                 (Some(channel), Some(telling))
             }
@@ -73,7 +77,6 @@ impl Tab {
         }
         drop(self.telling.take());
         if let Some(channel) = &self.channel {
-            channel.set_onmessage(&JsValue::NULL);
             channel.close();
         }
         life::forget_crash(&self.release);
@@ -129,7 +132,7 @@ fn lead(client: &Client, name: &str, left: Rc<Cell<bool>>) -> Function {
 }
 
 /// Tells the others what is committed here, and listeners here what is committed there.
-fn relay(client: &Client, channel: &Rc<BroadcastChannel>) -> EventSubscription {
+fn relay(client: &Client, channel: &Rc<Channel>) -> EventSubscription {
     // What was heard is told by the same hub, and is not told on.
     let hearing = Rc::new(Cell::new(false));
     let life = Life::now();
@@ -139,15 +142,18 @@ fn relay(client: &Client, channel: &Rc<BroadcastChannel>) -> EventSubscription {
             return;
         }
         let data = Arg::new(message, "event").field("data").and_then(Arg::bytes);
-        if let Some(told) = data.ok().and_then(|bytes| Overheard::decode(&bytes)) {
-            // The other end is gone once the client is closed.
-            let _ = sender.unbounded_send(told);
-        }
+        let told = data.ok().and_then(|bytes| Overheard::decode(&bytes));
+        // The other end is gone once the client is closed.
+        let _ = sender.unbounded_send(told);
     };
     life::spawn({
         let (client, hearing) = (client.clone(), hearing.clone());
         async move {
             while let Some(told) = news.next().await {
+                let Some(told) = told else {
+                    client.overhear_noise().await;
+                    continue;
+                };
                 // What cannot be read now is read when it is asked for.
                 if client.overhear(&told, &hearing).await.is_err() && client.is_closed() {
                     return;
@@ -155,15 +161,57 @@ fn relay(client: &Client, channel: &Rc<BroadcastChannel>) -> EventSubscription {
             }
         }
     });
-    channel.set_onmessage(&Closure::<dyn Fn(JsValue)>::new(heard).into_js_value());
+    channel.channel.set_onmessage(&Closure::<dyn Fn(JsValue)>::new(heard).into_js_value());
     let channel = channel.clone();
     client.subscribe_commits(move |events| {
-        if hearing.get() {
+        if !hearing.get() {
+            channel.tell(events.iter().map(Overheard::of).collect());
+        }
+    })
+}
+
+/// Where commits are told. Each message costs more than what it says, so what follows one closely
+/// goes with the next.
+struct Channel {
+    channel: BroadcastChannel,
+    /// What was committed since the last message; `None` when that is some time ago.
+    waiting: RefCell<Option<Vec<Overheard>>>,
+}
+
+impl Channel {
+    fn tell(self: &Rc<Self>, told: Vec<Overheard>) {
+        if told.is_empty() {
             return;
         }
-        let told: Vec<Overheard> = events.iter().map(Overheard::of).collect();
+        let mut waiting = self.waiting.borrow_mut();
+        if let Some(waiting) = &mut *waiting {
+            return waiting.extend(told);
+        }
+        *waiting = Some(Vec::new());
+        self.post(told);
+        let channel = self.clone();
+        life::spawn(async move {
+            loop {
+                sleep(TOGETHER_MS).await;
+                let told = channel.waiting.take().filter(|told| !told.is_empty());
+                let Some(told) = told else { return };
+                *channel.waiting.borrow_mut() = Some(Vec::new());
+                channel.post(told);
+            }
+        });
+    }
+
+    fn post(&self, told: Vec<Overheard>) {
         let bytes = Uint8Array::from(Overheard::encode(&told).as_slice());
         // A closed channel: the client is being closed too.
-        let _ = channel.post_message(&bytes);
-    })
+        let _ = self.channel.post_message(&bytes);
+    }
+
+    fn close(&self) {
+        if let Some(told) = self.waiting.take().filter(|told| !told.is_empty()) {
+            self.post(told);
+        }
+        self.channel.set_onmessage(&JsValue::NULL);
+        self.channel.close();
+    }
 }

@@ -63,7 +63,7 @@ impl Client {
         let rows = unpack(rows)?;
         let mut again = true;
         loop {
-            match self.0.try_step(async |step| import(step, &rows, end).await).await {
+            match self.0.try_step(false, async |step| import(step, &rows, end).await).await {
                 Ok(outcome) => return outcome,
                 // Another tab stored one of the messages meanwhile: now it is found.
                 Err(StepError::Taken) if again => again = false,

@@ -7,7 +7,7 @@
 //! decisions stay owed, one an entity, so there are never more of them than of records; when a
 //! device is added, they are part of what it is told.
 
-use std::collections::BTreeMap;
+use crate::base::Map;
 use std::rc::Rc;
 
 use crate::base::{Gather as _, GroupId, Nanos, ThreadId, Topic};
@@ -16,6 +16,7 @@ use crate::client::outbox::GATHER_MS;
 use crate::client::sync::SyncReport;
 use crate::client::{Client, Inner, load};
 use crate::consent::{Entity, Record, merge};
+use crate::engine::state::GroupCtx;
 use crate::engine::{consent, create, devices, send};
 use crate::error::Error;
 use crate::store::rows::{
@@ -61,11 +62,20 @@ impl Inner {
         Ok(rows)
     }
 
-    /// Writes down that this installation is in a sync group.
-    pub(super) async fn note_sync_group(&self, step: &mut Step<'_>, group: GroupId) -> Result<(), Error> {
+    /// Writes down that this installation is in a sync group. With one before, it has told what it
+    /// decided there; devices that were not in that are told everything.
+    pub(super) async fn enter_sync_group(
+        &self,
+        step: &mut Step<'_>,
+        ctx: &mut GroupCtx,
+    ) -> Result<(), Error> {
         let (mut held, revision) = self.held_sync_groups().await?;
-        if !held.groups.contains(&group) {
-            held.groups.push(group);
+        let before = self.group_rows(&held.groups).await?;
+        if devices::give_up(ctx, &mut step.unit) || devices::meets_others(&ctx.row, &before) {
+            devices::want_snapshot(ctx, &mut step.unit);
+        }
+        if !held.groups.contains(&ctx.row.id) {
+            held.groups.push(ctx.row.id);
             step.unit.changes.put_checked(&held, revision);
         }
         Ok(())
@@ -103,19 +113,20 @@ impl Inner {
     /// Stores what is owed to the own devices as messages of a sync group, which it makes if there
     /// is none; names the group. Nothing without another device, as far as is known here.
     async fn tend_devices(self: &Rc<Self>) -> Result<Option<GroupId>, Error> {
+        let rows = self.group_rows(&self.held_sync_groups().await?.0.groups).await?;
+        if self.is_revoked() {
+            self.move_on(&rows, None).await?;
+        }
         if self.registered().is_err() || !self.has_other_devices().await? {
             return Ok(None);
         }
-        let rows = self.group_rows(&self.held_sync_groups().await?.0.groups).await?;
         rows.iter().filter(|row| devices::is_usable(row)).for_each(|row| self.listen(Topic::Group(row.id)));
         let group = match newest(&rows) {
             Some(group) => group,
             None if self.has_decisions().await? => self.make_sync_group().await?,
             None => return Ok(None),
         };
-        for row in rows.iter().filter(|row| !devices::is_usable(row)) {
-            self.move_on(row.id, group).await?;
-        }
+        self.move_on(&rows, Some(group)).await?;
         while self.tell_owed(group).await? {}
         Ok(Some(group))
     }
@@ -149,9 +160,10 @@ impl Inner {
             if let Some(group) = newest(&self.sync_group_rows().await?) {
                 return Ok(group);
             }
-            let ctx = create::create_sync(&self.me, &chance, &mut step.unit)?;
+            let mut ctx = create::create_sync(&self.me, &chance, &mut step.unit)?;
+            self.enter_sync_group(step, &mut ctx).await?;
+            devices::want_snapshot(&mut ctx, &mut step.unit);
             let group = ctx.row.id;
-            self.note_sync_group(step, group).await?;
             step.keep_group(ctx);
             Ok(group)
         });
@@ -160,21 +172,25 @@ impl Inner {
         Ok(group)
     }
 
-    /// What a group that ended, or that others got into, still had to tell is told in another one.
-    async fn move_on(&self, from: GroupId, to: GroupId) -> Result<(), Error> {
-        self.step(async |step| {
-            let (Some(mut old), Some(mut new)) = (step.take_group(from).await?, step.take_group(to).await?)
-            else {
-                return Ok(());
-            };
-            if devices::give_up(&mut old, &mut step.unit) {
-                devices::want_snapshot(&mut new, &mut step.unit);
-            }
-            step.keep_group(old);
-            step.keep_group(new);
-            Ok(())
-        })
-        .await
+    /// What groups that ended, or that others got into, still had to tell is told in another one; by
+    /// a revoked device it is not told at all.
+    async fn move_on(&self, rows: &[GroupRow], to: Option<GroupId>) -> Result<(), Error> {
+        for row in rows.iter().filter(|row| !devices::is_usable(row)) {
+            let moved = self.step(async |step| {
+                let Some(mut old) = step.take_group(row.id).await? else { return Ok(()) };
+                let some = devices::give_up(&mut old, &mut step.unit);
+                step.keep_group(old);
+                if let Some(to) = to.filter(|_| some)
+                    && let Some(mut new) = step.take_group(to).await?
+                {
+                    devices::want_snapshot(&mut new, &mut step.unit);
+                    step.keep_group(new);
+                }
+                Ok(())
+            });
+            moved.await?;
+        }
+        Ok(())
     }
 
     /// Some of the decisions owed.
@@ -238,7 +254,7 @@ impl Inner {
     /// Merges the records a step has met in a sync group, in the unit of the step (CONS-010). Only
     /// what is news is looked at more closely.
     pub(super) async fn merge_received(&self, step: &mut Step<'_>) -> Result<(), Error> {
-        let mut greatest: BTreeMap<Entity, Record> = BTreeMap::new();
+        let mut greatest: Map<Entity, Record> = Map::new();
         for record in std::mem::take(&mut step.unit.received) {
             if let Some(record) = merge(greatest.get(&record.entity), &record) {
                 greatest.insert(record.entity, record);
@@ -260,9 +276,9 @@ impl Inner {
             Entity::Inbox(_) => None,
         };
         let ids: Vec<GroupId> = news.iter().filter_map(|(record, _)| group_of(record)).collect();
-        let groups: BTreeMap<GroupId, GroupRow> =
+        let groups: Map<GroupId, GroupRow> =
             self.group_rows(&ids).await?.into_iter().map(|row| (row.id, row)).gather();
-        let mut held: BTreeMap<ThreadId, Vec<(GroupId, Record)>> = BTreeMap::new();
+        let mut held: Map<ThreadId, Vec<(GroupId, Record)>> = Map::new();
         for (record, stored) in news {
             let group = group_of(record);
             match group.and_then(|group| groups.get(&group)) {

@@ -1,6 +1,8 @@
 //! The one place that commits: load, decide, apply, emit; repeated when another tab was first.
 
-use std::collections::BTreeMap;
+use crate::base::Map;
+
+use futures::lock::MutexGuard;
 
 use crate::base::{GroupId, Nanos, ThreadId};
 use crate::client::{Inner, expiry};
@@ -25,8 +27,8 @@ const KEPT_THREADS: usize = 1024;
 #[derive(Default)]
 pub struct Cache {
     pub(super) counters: Option<(CountersRow, u64)>,
-    pub(super) groups: BTreeMap<GroupId, GroupCtx>,
-    pub(super) threads: BTreeMap<ThreadId, ThreadCtx>,
+    pub(super) groups: Map<GroupId, GroupCtx>,
+    pub(super) threads: Map<ThreadId, ThreadCtx>,
 }
 
 impl Cache {
@@ -84,30 +86,37 @@ impl Inner {
         &self,
         decide: impl AsyncFnMut(&mut Step<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        self.try_step(decide).await.map_err(|error| match error {
+        self.try_step(false, decide).await.map_err(|error| match error {
             StepError::Other(error) => error,
             StepError::Taken => StoreError::Exists.into(),
         })
     }
 
-    /// Like [`Inner::step`], telling an insert of a taken key apart.
+    /// Like [`Inner::step`], telling an insert of a taken key apart. One that is `urgent` does not
+    /// queue behind those that are not, but for the one whose turn it is.
     pub async fn try_step<T>(
         &self,
+        urgent: bool,
         mut decide: impl AsyncFnMut(&mut Step<'_>) -> Result<T, Error>,
     ) -> Result<T, StepError> {
         // Compiled once for every step there is, so it holds no more than it must.
-        let mut cache = self.cache.lock().await;
+        let (turn, mut cache) = self.turn(urgent).await;
         for _ in 0..REPEATS {
             let mut step = self.begin(&mut cache).await?;
             let value = decide(&mut step).await?;
             if let Some((events, ended)) = self.end(step).await? {
-                drop(cache);
+                drop((cache, turn));
                 self.operations.note(ended);
                 self.hub.emit(events);
                 return Ok(value);
             }
         }
         Err(contended().into())
+    }
+
+    async fn turn(&self, urgent: bool) -> (Option<MutexGuard<'_, ()>>, MutexGuard<'_, Cache>) {
+        let turn = if urgent { None } else { Some(self.background.lock().await) };
+        (turn, self.cache.lock().await)
     }
 
     async fn begin<'a>(&'a self, cache: &'a mut Cache) -> Result<Step<'a>, Error> {

@@ -271,37 +271,29 @@ mod tests {
             steps in proptest::collection::vec((0u64..700, 0usize..700), 1..20),
             callback in any::<bool>(),
         ) {
-            let (queue, mut made, mut next) = (queue(callback), 0, 0);
-            let (mut lost, mut out) = (0, 0);
-            let mut check = |took: Result<u64, u64>| {
-                match took {
-                    Ok(at) => {
-                        // Between two that follow, exactly those that a `lagged` counted are missing.
-                        assert!(at >= next, "in order");
-                        lost += at - next;
-                        next = at + 1;
-                        out += 1;
-                    }
-                    Err(count) => assert!(count > 0),
+            let (queue, mut made) = (queue(callback), 0);
+            // The event expected next, how many are missing before it, and how many were told of.
+            let (mut next, mut missing, mut counted) = (0, 0, 0);
+            let mut check = |took: Result<u64, u64>| match took {
+                Ok(at) => {
+                    assert!(at >= next, "in order");
+                    missing += at - next;
+                    next = at + 1;
+                    assert!(missing <= counted, "a gap is told of before what comes behind it");
+                }
+                Err(count) => {
+                    assert!(count > 0, "told of nothing");
+                    counted += count;
                 }
             };
-            let mut told = 0;
             for (push, take) in steps {
                 (made..made + push).for_each(|at| queue.shared.push(numbered(at)));
                 made += push;
-                for _ in 0..take {
-                    let Some(took) = taken(&queue) else { break };
-                    told += took.err().unwrap_or(0);
-                    check(took);
-                    prop_assert!(queue.shared.0.borrow().events.len() <= LIMIT);
-                }
+                prop_assert!(queue.shared.0.borrow().events.len() <= LIMIT);
+                (0..take).map_while(|_| taken(&queue)).for_each(&mut check);
             }
-            while let Some(took) = taken(&queue) {
-                told += took.err().unwrap_or(0);
-                check(took);
-            }
-            prop_assert_eq!(out + told, made);
-            prop_assert!(lost <= told);
+            std::iter::from_fn(|| taken(&queue)).for_each(&mut check);
+            prop_assert_eq!(counted, missing + (made - next), "every lost one is counted once");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Opening a database and registering its installation (IDENT, facts 4.4).
 
+use crate::base::{Map, Set};
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use futures::future::LocalBoxFuture;
@@ -9,7 +9,7 @@ use futures::future::LocalBoxFuture;
 use crate::base::{InboxId, SharedPlatform};
 use crate::client::identity::Logs;
 use crate::client::installations::{envelope, not_accepted};
-use crate::client::{Client, Inner, driver, events, load, operate, send};
+use crate::client::{Client, Inner, events, load, operate, send};
 use crate::delivery::{CheckedDelivery, Delivery, Outgoing};
 use crate::engine::PROTOCOL_VERSION;
 use crate::engine::event::Event;
@@ -85,18 +85,22 @@ impl Client {
             platform,
             me,
             installation: RefCell::new(row),
-            cache: futures::lock::Mutex::new(driver::Cache::default()),
+            cache: Default::default(),
+            background: Default::default(),
             hub: events::Hub::default(),
             identity,
             thread_ids: RefCell::default(),
             guesses: RefCell::default(),
             sends: send::Queue::default(),
             operations: operate::Waiting::default(),
-            outboxes: RefCell::new(BTreeMap::new()),
-            fresh: RefCell::new(BTreeSet::new()),
+            outboxes: RefCell::new(Map::new()),
+            fresh: RefCell::new(Set::new()),
             room: Cell::new(0),
-            echoes: RefCell::new(BTreeSet::new()),
-            kicked: RefCell::new(BTreeSet::new()),
+            echoes: RefCell::new(Set::new()),
+            kicked: RefCell::new(Set::new()),
+            stuck: Default::default(),
+            retries: Default::default(),
+            unread: Default::default(),
             live: RefCell::new(None),
             expiry: super::expiry::Alarm::default(),
             owing: Cell::new(false),

@@ -2,8 +2,8 @@
 //! their own listeners. Nothing depends on it but liveliness: revisions keep the data right, and
 //! whoever hears nothing sees everything when it reads.
 
+use crate::base::Map;
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
@@ -17,6 +17,9 @@ use crate::store::rows::{InstallationRow, MessageRow, MessageStatus};
 
 /// How long another client may take to publish what it stored before we do, in milliseconds.
 const PATIENCE_MS: u32 = 10_000;
+
+/// Changes with [`Event`]: pages of one origin can have loaded different versions of this package.
+const FORMAT: u8 = 1;
 
 /// What another client on the same database committed, without what can be read there.
 #[derive(Clone, Serialize, Deserialize)]
@@ -36,16 +39,16 @@ impl Overheard {
         }
     }
 
-    /// The events of one commit, as they are sent to the others. They are of the same version: a
-    /// database is never open in two.
+    /// The events of one commit, as they are sent to the others.
     pub fn encode(told: &[Self]) -> Vec<u8> {
         // Only a type that refuses to serialise could fail, and rows are not among them.
-        postcard::to_extend(told, Vec::new()).unwrap_or_default()
+        postcard::to_extend(told, vec![FORMAT]).unwrap_or_default()
     }
 
-    /// Reads what another sent; `None` for what none of them sends.
+    /// Reads what another sent; `None` for what a tab with another version of this package did.
     pub fn decode(bytes: &[u8]) -> Option<Vec<Self>> {
-        postcard::from_bytes(bytes).ok()
+        let told = bytes.strip_prefix(&[FORMAT])?;
+        postcard::from_bytes(told).ok()
     }
 }
 
@@ -69,6 +72,11 @@ impl Client {
         hearing.set(false);
         Ok(())
     }
+
+    /// Another client committed something this one cannot read: all that is loaded may be outdated.
+    pub async fn overhear_noise(&self) {
+        self.0.cache.lock().await.clear();
+    }
 }
 
 impl Inner {
@@ -80,7 +88,7 @@ impl Inner {
         };
         let ids: Vec<MessageId> = told.iter().filter_map(id).collect();
         let rows = self.message_rows(&ids).await?.into_iter().flatten();
-        let mut messages: BTreeMap<MessageId, MessageRow> = rows.map(|row| (row.id, row)).gather();
+        let mut messages: Map<MessageId, MessageRow> = rows.map(|row| (row.id, row)).gather();
         let event = |one: &Overheard| match one {
             Overheard::Message(id, consent) => {
                 Some(Event::Message { row: Box::new(messages.remove(id)?), consent: *consent })

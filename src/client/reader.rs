@@ -172,8 +172,8 @@ impl Reader {
     }
 }
 
-/// Another reader has the durable stream, or took it.
-pub(super) fn owned() -> Error {
+/// Another reader has the durable stream, or took it (PROC-031).
+pub fn owned() -> Error {
     Error::new(
         "stream.owned",
         "another tab or client has the durable stream of this database; close it there, or read on with a cursor",

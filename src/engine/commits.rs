@@ -2,7 +2,7 @@
 //! (GMOD-016, GMOD-019, GMOD-021, GMOD-036).
 
 use crate::base::Gather as _;
-use std::collections::BTreeSet;
+use crate::base::Set;
 
 use crate::base::{Nanos, SequenceId};
 use crate::commit::{self, Ground, Verdict, transcript};
@@ -13,7 +13,7 @@ use crate::engine::unit::Unit;
 use crate::engine::{build, devices, leave, settle, transcripts, views};
 use crate::members::{Members, Reference, references};
 use crate::meta::{Op, next_dictionary};
-use crate::mls::facts::{AppDataOp, CommitFacts, ProposalFacts, RawDictionary, SenderFacts};
+use crate::mls::facts::{AppDataOp, CommitFacts, LeafFacts, ProposalFacts, RawDictionary, SenderFacts};
 use crate::mls::{self, OpenedCommit, PendingProposal};
 use crate::store::rows::{AttemptRow, GroupKind, GroupState, IntentRow, IntentState};
 
@@ -101,10 +101,10 @@ fn foreseen(
     after: &RawDictionary,
     committer: &SenderFacts,
     known: &Known<'_>,
-) -> BTreeSet<Reference> {
+) -> Set<Reference> {
     let members = (Members::read(before), Members::read(after));
     let ((Ok(before), Ok(after)), SenderFacts::Member(leaf)) = (members, committer) else {
-        return BTreeSet::new();
+        return Set::new();
     };
     let needed = references::of_commit(&before, &after, leaf.inbox);
     (known.identity)(&needed).missing(&needed)
@@ -163,9 +163,11 @@ fn applied(
     }
     if let Some(attempt) = attempt {
         settle::committed(ctx, attempt, at.0, unit);
-        if facts.before.leaves != facts.leaves_after {
-            devices::want_snapshot(ctx, unit);
-        }
+    }
+    let gone = |leaf: &LeafFacts| !facts.leaves_after.contains(leaf);
+    if attempt.is_some() && facts.before.leaves != facts.leaves_after || facts.before.leaves.iter().any(gone)
+    {
+        devices::want_snapshot(ctx, unit);
     }
     // Asked of MLS: a commit that removes our leaf may add another one for this installation, which
     // we enter by its Welcome (GMOD-015).

@@ -170,14 +170,6 @@ pub enum Event {
         /// How many.
         discarded: u64,
     },
-    /// Not told to apps: a message was stored, or an own one reached its place in the topic.
-    #[serde(skip)]
-    Message {
-        /// The row as stored.
-        row: Box<MessageRow>,
-        /// Consent of the thread at that moment.
-        consent: State,
-    },
     /// Not told to apps: a message as it reads since it was taken back, or as it was before it
     /// disappeared.
     Gone {
@@ -190,6 +182,15 @@ pub enum Event {
         group: GroupId,
         /// Its thread.
         thread: ThreadId,
+    },
+    /// Not told to apps: a message was stored, or an own one reached its place in the topic.
+    /// Last: what is not serialised must not stand between the numbers of the others.
+    #[serde(skip)]
+    Message {
+        /// The row as stored.
+        row: Box<MessageRow>,
+        /// Consent of the thread at that moment.
+        consent: State,
     },
 }
 
@@ -294,8 +295,43 @@ mod tests {
         );
         assert_eq!(KINDS[Event::Lagged { discarded: 1 }.kind()], "lagged");
         assert!(some(4, 0).kind() >= KINDS.len());
-        let distinct: std::collections::BTreeSet<_> = KINDS.iter().collect();
+        let distinct: crate::base::Set<_> = KINDS.iter().collect();
         assert_eq!(distinct.len(), KINDS.len());
+    }
+
+    #[test]
+    fn event_what_other_tabs_hear_is_what_was_told() {
+        let row = MessageRow {
+            id: MessageId([1; 32]),
+            thread: THREAD,
+            group: GROUP,
+            delivery: Some(7),
+            sent_ns: Nanos(1),
+            inserted_ns: Nanos(2),
+            sequence_id: SequenceId(3),
+            kind: crate::store::rows::MessageKind::Deleted,
+            status: MessageStatus::Published,
+            sender_inbox: InboxId([2; 32]),
+            sender_installation: InstallationId([3; 32]),
+            content_type: ContentTypeView {
+                authority: "xmtp.org".into(),
+                type_id: "text".into(),
+                major: 1,
+                minor: 0,
+            },
+            content: vec![2; 32],
+            expires_ns: Some(Nanos(9)),
+        };
+        let told = vec![some(0, 1), expired(2), some(4, 1), Event::Gone { row: Box::new(row) }];
+        let again: Vec<Event> = postcard::from_bytes(&postcard::to_allocvec(&told).unwrap()).unwrap();
+        assert_eq!(again.len(), told.len());
+        for (told, again) in told.iter().zip(&again) {
+            assert_eq!((told.kind(), told.place()), (again.kind(), again.place()));
+        }
+        let (Event::Gone { row: told }, Event::Gone { row: again }) = (&told[3], &again[3]) else {
+            panic!("other")
+        };
+        assert!(told == again);
     }
 
     #[test]

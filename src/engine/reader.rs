@@ -6,12 +6,14 @@
 //! are consumed without being handed out. Both are judged by how things stand when the message's
 //! turn comes.
 //!
-//! Choices: membership changes of a DM are consumed unseen, as its history leaves them out. Without
+//! Choices: membership changes of a DM are consumed unseen, as its history leaves them out; so are
+//! reactions, edits, deletions and read receipts unless the filter names them. Without
 //! a consent filter, conversations the scope names are not filtered by consent (CONS-043), all
 //! others as a list is (CONS-042).
 
 use crate::base::{Nanos, ThreadId};
 use crate::consent::{Filter, State};
+use crate::engine::history::Types;
 use crate::store::rows::{GroupKind, MessageKind, MessageRow, MessageStatus, ThreadRow};
 
 /// What a reader is about, and what of it it wants.
@@ -25,8 +27,8 @@ pub struct Selection {
     pub scope_states: Option<Vec<State>>,
     /// Filter: of conversations in these states.
     pub states: Option<Vec<State>>,
-    /// Filter: of these content types, by type id.
-    pub content_types: Option<Vec<String>>,
+    /// Filter: of these content types; of themselves, those a page has.
+    pub types: Types,
 }
 
 /// What becomes of a message.
@@ -68,11 +70,9 @@ impl Selection {
             None => Filter::all_messages(asked),
         };
         let eligible = row.status == MessageStatus::Published
-            && row.expires_ns.is_none_or(|at| at > now)
+            && !row.is_gone(now)
             && !(row.kind == MessageKind::MembershipChange && thread.kind == GroupKind::Dm);
-        let types = self.content_types.as_ref();
-        let wanted = filter.includes(thread.consent)
-            && types.is_none_or(|types| types.contains(&row.content_type.type_id));
+        let wanted = filter.includes(thread.consent) && self.types.admit(&row.content_type);
         if eligible && wanted { Turn::Handed } else { Turn::PassedOver }
     }
 }

@@ -191,6 +191,11 @@ impl World {
         true
     }
 
+    /// The time, in milliseconds.
+    pub fn now_ms(&self) -> i64 {
+        self.platform.now.get() / 1_000_000
+    }
+
     /// A new user with a database of its own, registered. Equal names are one account, so the
     /// second one is another device of it.
     pub fn user(self: &Rc<Self>, name: &str) -> User {

@@ -173,6 +173,33 @@ fn proc_037_in_a_dm_only_the_sender_can() {
 }
 
 #[test]
+fn proc_037_in_a_stitched_dm_a_deletion_goes_to_the_group_of_its_message() {
+    let world = World::new(10);
+    let (alice, bo) = (world.user("alice"), world.user("bo"));
+    alice.offline(true);
+    bo.offline(true);
+    let (a, b) = (alice.dm(&bo), bo.dm(&alice));
+    let ids = [alice.text(a, SECRET), alice.text(a, SECRET)];
+    bo.text(b, "hello");
+    alice.offline(false);
+    bo.offline(false);
+    sync_all(&[&alice, &bo]);
+    bo.text(b, "hello again");
+    sync_all(&[&alice, &bo]);
+    let winner = alice.conversations()[0].group.id;
+    assert_eq!((winner, alice.message(ids[0]).unwrap().group), (b, a), "written in the other one");
+    for (id, through) in ids.into_iter().zip([a, b]) {
+        let deletion = alice.say(through, &deletion(id));
+        assert_eq!(alice.message(deletion).unwrap().group, a);
+    }
+    sync_all(&[&alice, &bo]);
+    for user in [&alice, &bo] {
+        assert!(ids.iter().all(|id| user.message(*id).unwrap().deleted_by() == Some(alice.inbox())));
+        assert!(!holds(user, SECRET));
+    }
+}
+
+#[test]
 fn proc_037_what_is_no_content_stays() {
     let (alice, bo, _, group) = three(7);
     let text = alice.text(group, "text");

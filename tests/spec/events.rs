@@ -378,7 +378,11 @@ fn event_a_queue_ends_with_its_client_and_when_it_is_ended() {
 #[test]
 fn event_noise_on_the_channel_between_tabs_is_nothing() {
     assert!(Overheard::decode(&[]).is_none());
-    for bytes in [[0xff; 9].as_slice(), &[2, 1], b"hello"] {
+    let (_alice, bo, a, _) = duplicates();
+    for bytes in [[0xff; 9].as_slice(), &[1, 2, 1], b"\x01hello", &[2, 0]] {
         assert!(Overheard::decode(bytes).is_none());
+        bo.call(|client| async move { client.overhear_noise().await });
     }
+    bo.text(a, "it goes on");
+    assert_eq!(bo.texts(a), ["it goes on"]);
 }

@@ -7,12 +7,13 @@ use std::rc::Rc;
 use dovetail::base::{GroupId, MessageId};
 use dovetail::client::{Consumer, Replay, Setting};
 use dovetail::consent::State;
-use dovetail::dm::thread::snapshot;
+use dovetail::engine::history::Types;
 use dovetail::engine::reader::Selection;
 use dovetail::store::StoreError;
 use dovetail::store::rows::{
     ConsumedRow, ConsumerRow, CountersRow, GroupKind, MessageKind, MessageRow, MessageStatus,
 };
+use dovetail::wire::{ContentType, EncodedContent};
 use futures::FutureExt;
 
 use crate::common::chance::Chance;
@@ -292,8 +293,8 @@ fn proc_047_a_scope_keeps_the_backlog_of_the_others_and_a_filter_consumes() {
     assert!(drain(&again).is_empty());
     drop(again);
     // The others are still there, for the next one.
-    let types = Some(vec!["group_updated".to_owned()]);
-    let filtered = consume(&talk.bo, Selection { content_types: types, ..whole() });
+    let types = Types::only(&["group_updated"]);
+    let filtered = consume(&talk.bo, Selection { types, ..whole() });
     let changes: Vec<_> = of(GroupKind::Group)
         .into_iter()
         .filter(|id| rows[id].kind == MessageKind::MembershipChange)
@@ -368,22 +369,33 @@ fn proc_046_a_filter_is_judged_when_the_turn_of_a_message_comes() {
 }
 
 #[test]
+fn proc_047_what_is_no_message_of_its_own_is_passed_over_unless_it_is_named() {
+    let talk = talk(1);
+    let (named, plain) = (Types::only(&["readReceipt"]), consume(&talk.bo, whole()));
+    drain(&plain);
+    let of_type = ContentType::xmtp("readReceipt", 1, 0);
+    let content = EncodedContent { content_type: of_type, ..EncodedContent::text("") }.encode();
+    let dm = talk.dm[0];
+    talk.alice.call(move |client| async move { client.send(dm, content, None).await }).expect("sent");
+    talk.alice.sync();
+    talk.bo.sync();
+    assert!(drain(&plain).is_empty());
+    assert_eq!(rest(&replay(&talk.bo, None, Selection { types: named, ..whole() })).len(), 1);
+}
+
+#[test]
 fn dms_016_a_snapshot_is_the_newest_of_the_union_by_delivery() {
     let talk = talk(3);
     let rows: Vec<MessageRow> = Dump::of(&talk.bo.store).messages().into_values().collect();
     for limit in [0, 1, 2, 5, 11, 12, 13, 100] {
-        // The model: the greatest numbers of each group, one limit over both.
-        let page = |group: GroupId| {
-            let mut own: Vec<MessageRow> = rows
-                .iter()
-                .filter(|row| row.group == group && row.kind == MessageKind::Application)
-                .cloned()
-                .collect();
-            own.sort_by_key(|row| std::cmp::Reverse(row.delivery));
-            own.truncate(limit);
-            own
-        };
-        let want = ids(&snapshot(talk.dm.map(page).to_vec(), limit, |row| row.delivery));
+        // The model: of both groups together the greatest numbers, ascending.
+        let mut union: Vec<MessageRow> = rows
+            .iter()
+            .filter(|row| talk.dm.contains(&row.group) && row.kind == MessageKind::Application)
+            .cloned()
+            .collect();
+        union.sort_by_key(|row| row.delivery);
+        let want = ids(&union[union.len() - limit.min(union.len())..]);
         for named in talk.dm {
             let taken =
                 talk.bo.call(move |client| async move { client.snapshot(named, limit).await }).unwrap();
