@@ -43,15 +43,13 @@ export async function create(core: Core, options: ArchiveOptions, key: Uint8Arra
     "options.excludeDisappearingMessages",
     check.boolean,
   );
-  const wants = (element: BackupElementSelectionOption) => elements?.includes(element) ?? true;
-  const messages = wants(BackupElementSelectionOption.Messages);
-  const consent = wants(BackupElementSelectionOption.Consent);
+  const { Messages, Consent } = BackupElementSelectionOption;
+  const wanted = elements ?? [Messages, Consent];
   const writer = new ArchiveWriter(
     check.bytes(key, "key"),
     crypto.getRandomValues(new Uint8Array(12)),
     BigInt(Date.now()) * 1_000_000n,
-    messages,
-    consent,
+    Int32Array.from(wanted, (element) => element + 1),
     startNs,
     endNs,
     exclude ?? false,
@@ -70,11 +68,11 @@ export async function create(core: Core, options: ArchiveOptions, key: Uint8Arra
     } while (from);
   };
   try {
-    if (messages) {
+    if (wanted.includes(Messages)) {
       await add(PARTS.groups);
       await add(PARTS.messages);
     }
-    if (consent) await add(PARTS.consent);
+    if (wanted.includes(Consent)) await add(PARTS.consent);
   } catch (error) {
     writer.free();
     throw error;

@@ -78,7 +78,7 @@ impl Reader {
     /// # Errors
     /// `archive.truncated`; `archive.malformed`; `archive.key` when the first frame does not open,
     /// `archive.altered` when a later one does not.
-    pub fn next(&mut self) -> Result<Frame, Error> {
+    pub fn step(&mut self) -> Result<Frame, Error> {
         if let Some(sealed) = self.frame()? {
             return self.unseal(&sealed).map(Frame::Element);
         }

@@ -42,12 +42,12 @@ impl Import {
     /// Begins to read, up to what the archive says of itself.
     ///
     /// # Errors
-    /// As [`Reader::open`] and [`Reader::next`]; `archive.malformed` when the first element is
+    /// As [`Reader::open`] and [`Reader::step`]; `archive.malformed` when the first element is
     /// another.
     pub fn begin(archive: Vec<u8>, key: &[u8]) -> Result<Self, Error> {
         let mut reader = Reader::open(archive, key)?;
         let first = loop {
-            match reader.next()? {
+            match reader.step()? {
                 Frame::Element(bytes) => break bytes,
                 Frame::More | Frame::End => {}
             }
@@ -80,7 +80,7 @@ impl Import {
         }
         let (mut elements, mut blocks) = (0, 0);
         while !self.ended && rows.len() < BYTES && elements < limit && blocks < BLOCKS {
-            match self.reader.next().and_then(|frame| self.take(frame, &mut rows)) {
+            match self.reader.step().and_then(|frame| self.take(frame, &mut rows)) {
                 Ok(true) => elements += 1,
                 Ok(false) => blocks += 1,
                 Err(error) => {

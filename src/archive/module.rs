@@ -8,7 +8,7 @@ use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use super::VERSION;
-use super::export::{Export, Options};
+use super::export::{CONSENT, Export, MESSAGES, Options};
 use super::import::Import;
 use crate::base::Nanos;
 use crate::error::Error;
@@ -90,19 +90,20 @@ pub struct ArchiveWriter {
 
 #[wasm_bindgen]
 impl ArchiveWriter {
-    /// Begins an archive; `nonce` is 12 random bytes.
+    /// Begins an archive; `nonce` is 12 random bytes, `elements` are the numbers of what is wanted.
     #[wasm_bindgen(constructor)]
     pub fn new(
         key: &[u8],
         nonce: &[u8],
         now: i64,
-        messages: bool,
-        consent: bool,
+        elements: &[i32],
         start: Option<i64>,
         end: Option<i64>,
         exclude_disappearing: bool,
     ) -> Result<Self, JsValue> {
         let (start, end) = (start.map(Nanos), end.map(Nanos));
+        let wanted = |number| elements.contains(&number);
+        let (messages, consent) = (wanted(MESSAGES), wanted(CONSENT));
         let options = Options { messages, consent, start, end, exclude_disappearing };
         let nonce = nonce.try_into().map_err(|_| thrown(Error::bug("a nonce of another length")))?;
         Export::begin(options, key, nonce, Nanos(now)).map(|export| Self { export }).map_err(thrown)

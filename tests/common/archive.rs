@@ -60,7 +60,7 @@ pub fn elements_of(archive: &[u8]) -> Vec<Element> {
     let mut reader = Reader::open(archive.to_vec(), &KEY).expect("an archive");
     let mut elements = Vec::new();
     loop {
-        match reader.next().expect("an element") {
+        match reader.step().expect("an element") {
             Frame::Element(bytes) => elements.push(Element::decode(&bytes).expect("an element")),
             Frame::More => {}
             Frame::End => return elements,

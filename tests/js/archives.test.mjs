@@ -149,8 +149,8 @@ test("an archive is made of groups, messages and decisions, in chunks", async ()
   const file = await client.createArchive({ startNs: 3n, excludeDisappearingMessages: true }, KEY);
   assert.deepEqual([...file], [1, 2, 3, 4, 5, 255]);
   assert.deepEqual(of("archiveRows").map(([, part, from]) => [part, from?.[0]]), [[0, undefined], [0, 1], [1, undefined], [2, undefined], [2, 1]]);
-  const [[, key, nonce, now, messages, consent, begin, end, exclude]] = of("write");
-  assert.deepEqual([key.length, nonce.length, messages, consent, begin, end, exclude], [32, 12, true, true, 3n, undefined, true]);
+  const [[, key, nonce, now, elements, begin, end, exclude]] = of("write");
+  assert.deepEqual([key.length, nonce.length, ...elements, begin, end, exclude], [32, 12, 1, 2, 3n, undefined, true]);
   assert.ok(now > 1_700_000_000_000_000_000n);
   // `finish` gives the writer up.
   assert.deepEqual(freed, []);

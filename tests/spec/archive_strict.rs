@@ -123,7 +123,7 @@ fn arch_001_nonces_count_from_any_base_and_wrap() {
         let mut reader = Reader::open(writer.finish(), &KEY).expect("opens");
         let mut read = Vec::new();
         loop {
-            match reader.next().expect("reads") {
+            match reader.step().expect("reads") {
                 Frame::Element(bytes) => read.push(bytes),
                 Frame::More => {}
                 Frame::End => break,
