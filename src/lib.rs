@@ -27,6 +27,7 @@
 //! | members who leave, or whose identity moved | [`engine::leave`], `client::refresh` |
 //! | the list | [`engine::list`], `client::list` |
 //! | consent | [`engine::consent`], [`consent`] |
+//! | what other devices of the inbox decided | `client::devices`, [`engine::devices`] |
 //!
 //! `tests/layers.rs` holds every module to what it may import. Requirement ids (`DMS-013`) stand
 //! where a rule is enforced and in the names of its tests.
