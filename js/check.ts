@@ -1,8 +1,9 @@
 // Checks of JavaScript types at the edge. Ids, sizes and rules are checked in Rust.
 
+import { toHex } from "./bytes.js";
 import { DovetailError } from "./errors.js";
 import { IdentifierKind } from "./enums.js";
-import type { Consent, EncodedContent, Identifier } from "./types.js";
+import type { Consent, ContentTypeId, EncodedContent, Identifier } from "./types.js";
 
 /** Whether a value is a Uint8Array, of this realm or of another (an iframe, a test runner). @internal */
 export const isBytes = (value: unknown): value is Uint8Array =>
@@ -37,6 +38,11 @@ export function boolean(value: unknown, name: string): boolean {
 /** @internal */
 export function bytes(value: unknown, name: string): Uint8Array {
   return isBytes(value) ? value : fail(name, "a Uint8Array", value);
+}
+
+/** A finite number. @internal */
+export function number(value: unknown, name: string): number {
+  return typeof value === "number" && Number.isFinite(value) ? value : fail(name, "a number", value);
 }
 
 /** A time or another 64-bit number; a number must be a whole one that is exact. @internal */
@@ -86,27 +92,31 @@ export function identifier(value: unknown, name: string): Identifier {
 /** The id of an installation: hexadecimal digits, or its bytes. @internal */
 export function installation(value: unknown, name: string): string {
   if (typeof value === "string") return value;
-  return Array.from(bytes(value, name), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return toHex(bytes(value, name));
 }
 
+/** An object of texts, under whatever names. @internal */
+export function texts(value: unknown, name: string): Record<string, string> {
+  const entries = Object.entries(object(value, name));
+  return Object.fromEntries(entries.map(([key, text]) => [key, string(text, `${name}.${key}`)]));
+}
+
+const word = (value: unknown, name: string): string => string(value, name) || fail(name, "a text that is not empty", value);
+
 /** @internal */
-export function encodedContent(value: unknown, name: string): EncodedContent {
+export function encodedContent(value: unknown, name: string): EncodedContent & { type: ContentTypeId } {
   const given = object(value, name);
   const type = object(given["type"], `${name}.type`);
-  const parameters = object(given["parameters"] ?? {}, `${name}.parameters`);
-  const content: EncodedContent = {
+  const content: EncodedContent & { type: ContentTypeId } = {
     type: {
-      authorityId: string(type["authorityId"], `${name}.type.authorityId`),
-      typeId: string(type["typeId"], `${name}.type.typeId`),
+      authorityId: word(type["authorityId"], `${name}.type.authorityId`),
+      typeId: word(type["typeId"], `${name}.type.typeId`),
       versionMajor: count(type["versionMajor"], `${name}.type.versionMajor`),
       versionMinor: count(type["versionMinor"], `${name}.type.versionMinor`),
     },
-    parameters: {},
+    parameters: texts(given["parameters"] ?? {}, `${name}.parameters`),
     content: bytes(given["content"], `${name}.content`),
   };
-  for (const [key, text] of Object.entries(parameters)) {
-    content.parameters[key] = string(text, `${name}.parameters.${key}`);
-  }
   const fallback = optional(given["fallback"], `${name}.fallback`, string);
   if (fallback !== undefined) content.fallback = fallback;
   const compression = optional(given["compression"], `${name}.compression`, count);

@@ -1,27 +1,29 @@
 // A client: one installation of one inbox on one database.
 
 import { BrowserDelivery } from "./browser-delivery.js";
+import { fromHex } from "./bytes.js";
 import * as check from "./check.js";
-import { type ContentCodec, CodecRegistry } from "./content/codec.js";
-import type { GroupUpdated } from "./content/group-updated.js";
-import type { LeaveRequest } from "./content/leave-request.js";
+import { allCodecs } from "./content/built-in.js";
+import type { ContentCodec } from "./content/codec.js";
+import type { BuiltInContentTypes, WithReplies } from "./content/types.js";
 import { Conversations } from "./conversations.js";
 import { Core } from "./core.js";
 import type { Delivery } from "./delivery.js";
 import { DovetailError, SignerUnavailableError } from "./errors.js";
+import { type ClientEvent, type EventStreamOptions, streamEvents } from "./events.js";
 import { Preferences } from "./preferences.js";
 import { identifierOf, signWith } from "./signer.js";
 import type { RawKeyPackageStatus } from "./raw.js";
+import type { AsyncStreamProxy } from "./streams.js";
 import type { ClientOptions, DeliveryOptions, Identifier, InboxState, KeyPackageStatus, Signer } from "./types.js";
 import { instance, withModule } from "./wasm.js";
-
-/** Content that needs no codec of the app. */
-export type BuiltInContentTypes = string | GroupUpdated | LeaveRequest;
 
 /** What messages of a client with these codecs can hold. */
 export type ExtractCodecContentTypes<Codecs extends ContentCodec[] = []> = Codecs extends []
   ? BuiltInContentTypes
-  : BuiltInContentTypes | (Codecs[number] extends ContentCodec<infer Content> ? Content : never);
+  : Codecs[number] extends ContentCodec<infer Content>
+    ? WithReplies<Content>
+    : BuiltInContentTypes;
 
 type OptionsWith<Codecs extends ContentCodec[]> = Omit<ClientOptions, "codecs"> & { codecs?: Codecs };
 
@@ -129,7 +131,7 @@ export class Client<ContentTypes = ExtractCodecContentTypes> {
   }
 
   get installationIdBytes(): Uint8Array {
-    return Uint8Array.from(this.installationId.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+    return fromHex(this.installationId) ?? new Uint8Array();
   }
 
   /** The account it was opened with. */
@@ -215,6 +217,14 @@ export class Client<ContentTypes = ExtractCodecContentTypes> {
     return inboxId;
   }
 
+  /**
+   * Events from now on, of everything this client does and of what other tabs do on its database.
+   * At most 1,024 wait to be taken; further ones are dropped, and `lagged` says so.
+   */
+  async streamEvents(options: EventStreamOptions = {}): Promise<AsyncStreamProxy<ClientEvent>> {
+    return streamEvents(this.#core, options);
+  }
+
   /** As `preferences.sync()`. */
   syncAllDeviceSyncGroups(): Promise<void> {
     return this.preferences.sync();
@@ -277,7 +287,7 @@ async function open(account: Identifier, signer: Signer | undefined, options: Cl
     );
   const name = given.dbPath === undefined ? `account ${account.identifier.toLowerCase()}` : `path ${given.dbPath}`;
   const raw = await failures.explain(given.dbPath === null ? make() : inTurn(name, make));
-  const core = new Core(raw, life, new CodecRegistry(given.codecs ?? []));
+  const core = new Core(raw, life, allCodecs(given.codecs ?? []));
   return { core, options, account, signer, version: module.version(), failures };
 }
 

@@ -1,5 +1,19 @@
 // Numeric enums with the values other SDKs of this protocol use. They are not the wire values.
 
+/** How a choice is to look. */
+export enum ActionStyle {
+  Primary = 0,
+  Secondary = 1,
+  Danger = 2,
+}
+
+/** How content is compressed. */
+export enum Compression {
+  /** In the zlib format. */
+  Deflate = 0,
+  Gzip = 1,
+}
+
 /** What the user decided about a conversation or an inbox. */
 export enum ConsentState {
   /** No decision. */
@@ -105,6 +119,8 @@ export enum MetadataField {
 export enum MessageSortBy {
   SentAt = 0,
   InsertedAt = 1,
+  /** The order in which they became deliverable here; those not published are left out. */
+  Delivered = 2,
 }
 
 /** A member's role. */
@@ -138,6 +154,26 @@ export enum PermissionUpdateType {
   RemoveAdmin = 3,
   /** Changing a setting, named by its {@link MetadataField}. */
   UpdateMetadata = 4,
+}
+
+/** What a reaction does. */
+export enum ReactionAction {
+  /** What a later version may have. */
+  Unknown = 0,
+  Added = 1,
+  Removed = 2,
+}
+
+/** What the content of a reaction is. */
+export enum ReactionSchema {
+  /** What a later version may have. */
+  Unknown = 0,
+  /** The sign itself, for example an emoji. */
+  Unicode = 1,
+  /** A name of it, for example `:thumbsup:`. */
+  Shortcode = 2,
+  /** Whatever the app makes of it. */
+  Custom = 3,
 }
 
 /** Order of a message list. */

@@ -8,7 +8,7 @@
  * | `bug.internal` | a bug in this package; please report it |
  * | `client.closed` | the client was closed; create it again |
  * | `client.crashed` | a bug stopped the client; creating it again goes on from what was stored |
- * | `client.insecure_context` | no WebCrypto here and no `dbEncryptionKey` given |
+ * | `client.insecure_context` | no WebCrypto here, which attachments need, and the database unless `dbEncryptionKey` is given: serve the page over HTTPS or from localhost |
  * | `client.installation_revoked` | this installation was revoked; history stays readable, a client with another `dbPath` joins anew |
  * | `client.no_signer` | the call needs the signer, and the client was built without one |
  * | `client.not_registered` | register the client first |
@@ -17,7 +17,12 @@
  * | `commit.contended` | other members' changes came first each time; the change goes on in the background |
  * | `commit.rejected` | a change was refused by the rules of the conversation |
  * | `consent.unknown_entity` | the entity is no conversation id or inbox id |
+ * | `content.decrypt` | the secret parts that came with a remote attachment do not open it; ask its sender to send it again |
+ * | `content.digest_mismatch` | a downloaded file is not the one that was sent; download it again |
+ * | `content.malformed` | the content is not what its type says, or cannot be decompressed; show the fallback |
  * | `content.reserved_type` | apps cannot send this content type |
+ * | `content.too_large` | the content decompresses to more than 16 MiB, or a list of messages to more than 64 MiB; read the message alone or show the fallback |
+ * | `content.unknown_type` | no codec knows the content type; pass one to the client or show the fallback |
  * | `conversation.not_found` | no conversation with this id is stored |
  * | `delivery.invalid` | the delivery service broke its contract; its answer was dropped |
  * | `delivery.refused` | the delivery service refused the request for good |
@@ -55,7 +60,9 @@
  * | `store.unavailable` | the browser does not let this page store data |
  * | `store.wrong_key` | the database was sealed with another key |
  * | `stream.failed` | a stream broke and its retries are used up |
+ * | `stream.foreign_cursor` | the cursor is of another database; begin without one |
  * | `stream.invalid_retry_attempts` | `retryAttempts` is negative |
+ * | `stream.owned` | another tab or client has the durable stream of this database |
  * | `wasm.load_failed` | the wasm module could not be fetched or compiled; the message names the URL |
  * | `wasm.unsupported` | this environment has no WebAssembly |
  */
@@ -72,7 +79,12 @@ export type ErrorCode =
   | "commit.contended"
   | "commit.rejected"
   | "consent.unknown_entity"
+  | "content.decrypt"
+  | "content.digest_mismatch"
+  | "content.malformed"
   | "content.reserved_type"
+  | "content.too_large"
+  | "content.unknown_type"
   | "conversation.not_found"
   | "delivery.invalid"
   | "delivery.refused"
@@ -110,7 +122,9 @@ export type ErrorCode =
   | "store.unavailable"
   | "store.wrong_key"
   | "stream.failed"
+  | "stream.foreign_cursor"
   | "stream.invalid_retry_attempts"
+  | "stream.owned"
   | "wasm.load_failed"
   | "wasm.unsupported";
 

@@ -2,6 +2,7 @@
 //
 // Only for keys made for demos and tests: big-integer arithmetic takes time that depends on the key.
 
+import { toHex } from "./bytes.js";
 import { DovetailError } from "./errors.js";
 
 const P = 2n ** 256n - 2n ** 32n - 977n;
@@ -27,7 +28,7 @@ export function addressOf(key: Uint8Array): string {
   const point = multiply(G, secret);
   if (!point) throw new DovetailError("bug.internal", "the key has no public key");
   const hash = keccak256(Uint8Array.from([...toBytes(point.x), ...toBytes(point.y)]));
-  return `0x${[...hash.subarray(12)].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+  return `0x${toHex(hash.subarray(12))}`;
 }
 
 function toBytes(value: bigint): number[] {

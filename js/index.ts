@@ -1,13 +1,45 @@
 // The public package. Importing it runs nothing: wasm loads with the first client or `init()`.
 
 export { BrowserDelivery, type BrowserDeliveryOptions } from "./browser-delivery.js";
-export { type BuiltInContentTypes, Client, type ExtractCodecContentTypes, generateInboxId } from "./client.js";
+export { Client, type ExtractCodecContentTypes, generateInboxId } from "./client.js";
+export {
+  type Action,
+  type Actions,
+  ActionsCodec,
+  contentTypeActions,
+  encodeActions,
+  isActions,
+} from "./content/actions.js";
+export {
+  type Attachment,
+  AttachmentCodec,
+  contentTypeAttachment,
+  encodeAttachment,
+  isAttachment,
+} from "./content/attachment.js";
+export { type EncryptedAttachment, decryptAttachment, encryptAttachment } from "./content/attachment-encryption.js";
 export {
   CodecRegistry,
   type ContentCodec,
+  type Decoded,
   contentTypeToString,
   contentTypesAreEqual,
 } from "./content/codec.js";
+export { compressContent, decompressContent } from "./content/compression.js";
+export {
+  type DeleteMessage,
+  DeleteMessageCodec,
+  contentTypeDeleteMessage,
+  encodeDeleteMessage,
+  isDeleteMessage,
+} from "./content/delete-message.js";
+export {
+  type EditMessage,
+  EditMessageCodec,
+  contentTypeEditMessage,
+  encodeEditMessage,
+  isEditMessage,
+} from "./content/edit-message.js";
 export {
   type GroupUpdated,
   type Inbox,
@@ -15,10 +47,66 @@ export {
   contentTypeGroupUpdated,
   isGroupUpdated,
 } from "./content/group-updated.js";
-export { type LeaveRequest, contentTypeLeaveRequest, isLeaveRequest } from "./content/leave-request.js";
+export { type Intent, IntentCodec, contentTypeIntent, encodeIntent, isIntent } from "./content/intent.js";
+export {
+  type LeaveRequest,
+  LeaveRequestCodec,
+  contentTypeLeaveRequest,
+  isLeaveRequest,
+} from "./content/leave-request.js";
+export { MarkdownCodec, contentTypeMarkdown, encodeMarkdown, isMarkdown } from "./content/markdown.js";
+export {
+  type MultiRemoteAttachment,
+  MultiRemoteAttachmentCodec,
+  contentTypeMultiRemoteAttachment,
+  encodeMultiRemoteAttachment,
+  isMultiRemoteAttachment,
+} from "./content/multi-remote-attachment.js";
+export { type Reaction, ReactionCodec, contentTypeReaction, encodeReaction, isReaction } from "./content/reaction.js";
+export {
+  type ReadReceipt,
+  ReadReceiptCodec,
+  contentTypeReadReceipt,
+  encodeReadReceipt,
+  isReadReceipt,
+} from "./content/read-receipt.js";
+export {
+  type RemoteAttachment,
+  RemoteAttachmentCodec,
+  contentTypeRemoteAttachment,
+  encodeRemoteAttachment,
+  isRemoteAttachment,
+} from "./content/remote-attachment.js";
+export {
+  type EnrichedReply,
+  type Reply,
+  ReplyCodec,
+  contentTypeReply,
+  encodeReply,
+  isReply,
+  isTextReply,
+} from "./content/reply.js";
 export { TextCodec, contentTypeText, encodeText, isText } from "./content/text.js";
+export {
+  type TransactionMetadata,
+  type TransactionReference,
+  TransactionReferenceCodec,
+  contentTypeTransactionReference,
+  encodeTransactionReference,
+  isTransactionReference,
+} from "./content/transaction-reference.js";
+export type { BuiltInContentTypes } from "./content/types.js";
+export {
+  type WalletCall,
+  type WalletCallMetadata,
+  type WalletSendCalls,
+  WalletSendCallsCodec,
+  contentTypeWalletSendCalls,
+  encodeWalletSendCalls,
+  isWalletSendCalls,
+} from "./content/wallet-send-calls.js";
 export { Conversation } from "./conversation.js";
-export { Conversations, type MessageStreamFilter } from "./conversations.js";
+export { type ConversationStreamFilter, Conversations, type MessageStreamFilter } from "./conversations.js";
 export {
   type Delivery,
   DeliveryRefused,
@@ -37,10 +125,32 @@ export {
   StreamFailedError,
   StreamInvalidRetryAttemptsError,
 } from "./errors.js";
+export type {
+  ArchiveRestored,
+  ClientEvent,
+  ClientEventType,
+  ConsentChanged,
+  ConversationJoined,
+  ConversationPaused,
+  ConversationRemoved,
+  EventStreamOptions,
+  IdentityRegistered,
+  Lagged,
+  MembershipChanged,
+  MessageDeleted,
+  MessageExpired,
+  MessageReceived,
+  MessageStatusChanged,
+  MetadataChanged,
+  OwnInstallationAdded,
+  OwnInstallationRevoked,
+} from "./events.js";
 export { Group } from "./group.js";
 export { DecodedMessage } from "./message.js";
 export { metadataFieldName } from "./permissions.js";
 export { Preferences } from "./preferences.js";
+export type { PullOptions } from "./pull.js";
+export type { ConsumeOptions, ConsumeScope, MessageFilter, ReplayOptions } from "./readers.js";
 export { type LocalSigner, createEOASigner } from "./signer.js";
 export {
   type AsyncStreamProxy,
@@ -57,6 +167,7 @@ export type {
   ClientOptions,
   Consent,
   ContentTypeId,
+  ContentTypesFilter,
   ConversationDebugInfo,
   CreateGroupOptions,
   Cursor,

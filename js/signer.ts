@@ -1,5 +1,6 @@
 // Signers: a local key for demos and tests, and what the wasm side calls to have a text signed.
 
+import { fromHex } from "./bytes.js";
 import * as check from "./check.js";
 import { addressOf } from "./ethereum.js";
 import { IdentifierKind } from "./enums.js";
@@ -19,7 +20,7 @@ export interface LocalSigner extends Signer {
  * @param key `0x` and 64 hexadecimal digits, or 32 bytes. Default: a new random key.
  */
 export function createEOASigner(key?: string | Uint8Array): LocalSigner {
-  const secret = key === undefined ? randomKey() : typeof key === "string" ? fromHex(key, "the key") : key.slice();
+  const secret = key === undefined ? randomKey() : typeof key === "string" ? bytesOf(key, "the key") : key.slice();
   const identifier: Identifier = { identifier: addressOf(secret), identifierKind: IdentifierKind.Ethereum };
   return {
     type: "EOA",
@@ -40,7 +41,7 @@ export function signWith(signer: Signer, onFailure: (error: unknown) => void): (
   return async (text) => {
     try {
       const signature = await signer.signMessage(text);
-      if (typeof signature === "string") return fromHex(signature, "the signature");
+      if (typeof signature === "string") return bytesOf(signature, "the signature");
       if (check.isBytes(signature)) return signature;
       throw new TypeError("signMessage must give a Uint8Array or a 0x string");
     } catch (error) {
@@ -64,10 +65,8 @@ function randomKey(): Uint8Array {
   return crypto.getRandomValues(new Uint8Array(32));
 }
 
-function fromHex(text: string, what: string): Uint8Array {
-  const digits = text.startsWith("0x") ? text.slice(2) : text;
-  if (digits.length % 2 !== 0 || !/^[0-9a-fA-F]*$/.test(digits)) {
-    throw new DovetailError("input.value", `${what} is not a hexadecimal text`);
-  }
-  return Uint8Array.from(digits.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+function bytesOf(text: string, what: string): Uint8Array {
+  const bytes = fromHex(text.replace(/^0x/, ""));
+  if (!bytes) throw new DovetailError("input.value", `${what} is not a hexadecimal text`);
+  return bytes;
 }

@@ -3,6 +3,7 @@
 import type { ContentCodec } from "./content/codec.js";
 import type { Delivery } from "./delivery.js";
 import type {
+  Compression,
   ConsentEntityType,
   ConsentState,
   ContentType,
@@ -211,14 +212,22 @@ export interface ListConversationsOptions {
   limit?: bigint | number;
 }
 
-/** Filters of a message list. */
-export interface ListMessagesOptions {
+/** Which content types are given. */
+export interface ContentTypesFilter {
+  /** Only these. Default: all but reactions and read receipts. */
   contentTypes?: ContentType[];
   excludeContentTypes?: ContentType[];
+}
+
+/** Filters of a message list. */
+export interface ListMessagesOptions extends ContentTypesFilter {
   excludeSenderInboxIds?: string[];
-  /** Exclusive. */
+  /**
+   * Exclusive. Own messages that wait to be sent are after every time; the time of one of them
+   * stands for its place, so that an app can read on from the last message of a page.
+   */
   sentAfterNs?: bigint;
-  /** Exclusive. */
+  /** Exclusive; as above. */
   sentBeforeNs?: bigint;
   deliveryStatus?: DeliveryStatus;
   kind?: GroupMessageKind;
@@ -233,6 +242,8 @@ export interface ListMessagesOptions {
 export interface SendOpts {
   /** The same content with the same key is one message with one id. Default: a new key. */
   idempotencyKey?: string;
+  /** Compresses the content. Default: it is not. Apps that cannot decompress show its fallback. */
+  compression?: Compression;
 }
 
 /** Options of `send`. */

@@ -1,8 +1,8 @@
 // GroupUpdated: what a change of a conversation's members or settings shows as in its history.
 
-import type { DecodedMessage } from "../message.js";
 import type { ContentTypeId, EncodedContent } from "../types.js";
 import { readFields, repeated, text } from "./protobuf.js";
+import { XMTP, guard } from "./standard.js";
 
 /** An inbox named by a change. */
 export interface Inbox {
@@ -29,14 +29,6 @@ export interface GroupUpdated {
   addedSuperAdminInboxes: Inbox[];
   removedSuperAdminInboxes: Inbox[];
 }
-
-/** @internal */
-export const GROUP_UPDATED: Readonly<ContentTypeId> = Object.freeze({
-  authorityId: "xmtp.org",
-  typeId: "group_updated",
-  versionMajor: 1,
-  versionMinor: 0,
-});
 
 /** Reads the content of a change that was recorded here; it is never sent. @internal */
 export function decodeGroupUpdated(content: EncodedContent): GroupUpdated {
@@ -67,8 +59,12 @@ function fieldChange(bytes: Uint8Array): MetadataFieldChange {
 }
 
 /** The content type of changes. */
-export const contentTypeGroupUpdated = async (): Promise<ContentTypeId> => ({ ...GROUP_UPDATED });
+export const contentTypeGroupUpdated = async (): Promise<ContentTypeId> => ({
+  authorityId: XMTP,
+  typeId: "group_updated",
+  versionMajor: 1,
+  versionMinor: 0,
+});
 
 /** Whether a message is a change of its conversation. */
-export const isGroupUpdated = (message: DecodedMessage<unknown>): message is DecodedMessage<GroupUpdated> =>
-  message.contentType.typeId === GROUP_UPDATED.typeId;
+export const isGroupUpdated = guard<GroupUpdated>("group_updated");

@@ -1,8 +1,8 @@
 // LeaveRequest: what a member sends who wants to be removed from a group.
 
-import type { DecodedMessage } from "../message.js";
-import type { ContentTypeId, EncodedContent } from "../types.js";
-import { readFields, repeated } from "./protobuf.js";
+import type { EncodedContent } from "../types.js";
+import { readFields, repeated, writeFields } from "./protobuf.js";
+import { StandardCodec, type Written, guard, typeOf } from "./standard.js";
 
 /** A request to be removed. Whom it is about says the message's sender alone. */
 export interface LeaveRequest {
@@ -10,23 +10,35 @@ export interface LeaveRequest {
   authenticatedNote?: Uint8Array;
 }
 
-/** @internal */
-export const LEAVE_REQUEST: Readonly<ContentTypeId> = Object.freeze({
-  authorityId: "xmtp.org",
-  typeId: "leave_request",
-  versionMajor: 1,
-  versionMinor: 0,
-});
+/** Requests to be removed. They are sent by `Group.requestRemoval()` only. */
+export class LeaveRequestCodec extends StandardCodec<LeaveRequest> {
+  constructor() {
+    super("leave_request");
+  }
 
-/** Reads a request. It is sent by `Group.requestRemoval()` only. @internal */
-export function decodeLeaveRequest(content: EncodedContent): LeaveRequest {
-  const note = repeated(readFields(content.content), 1).at(-1);
-  return note ? { authenticatedNote: note.slice() } : {};
+  protected write({ authenticatedNote }: LeaveRequest): Written {
+    return { content: writeFields([1, authenticatedNote]) };
+  }
+
+  decode({ content }: EncodedContent): LeaveRequest {
+    const note = repeated(readFields(content), 1).at(-1);
+    return note ? { authenticatedNote: note.slice() } : {};
+  }
+
+  override fallback(): string {
+    return "A member asked to leave the group";
+  }
+
+  override shouldPush(): boolean {
+    return false;
+  }
 }
 
+/** @internal */
+export const LEAVE_REQUEST = new LeaveRequestCodec();
+
 /** The content type of requests to be removed. */
-export const contentTypeLeaveRequest = async (): Promise<ContentTypeId> => ({ ...LEAVE_REQUEST });
+export const contentTypeLeaveRequest = typeOf(LEAVE_REQUEST);
 
 /** Whether a message is a request to be removed. */
-export const isLeaveRequest = (message: DecodedMessage<unknown>): message is DecodedMessage<LeaveRequest> =>
-  message.contentType.typeId === LEAVE_REQUEST.typeId;
+export const isLeaveRequest = guard<LeaveRequest>("leave_request");

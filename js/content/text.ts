@@ -1,51 +1,36 @@
 // Text, the default content type.
 
-import type { DecodedMessage } from "../message.js";
-import type { ContentTypeId, EncodedContent } from "../types.js";
-import type { ContentCodec } from "./codec.js";
-
-/** @internal */
-export const TEXT: Readonly<ContentTypeId> = Object.freeze({
-  authorityId: "xmtp.org",
-  typeId: "text",
-  versionMajor: 1,
-  versionMinor: 0,
-});
-
-const UTF_8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+import { fromUtf8, toUtf8 } from "../bytes.js";
+import * as check from "../check.js";
+import type { EncodedContent } from "../types.js";
+import { StandardCodec, type Written, encoder, guard, typeOf } from "./standard.js";
 
 /** Text in UTF-8. */
-export class TextCodec implements ContentCodec<string> {
-  get contentType(): ContentTypeId {
-    return { ...TEXT };
+export class TextCodec extends StandardCodec<string> {
+  constructor(typeId = "text") {
+    super(typeId);
   }
 
-  encode(content: string): EncodedContent {
-    return { type: { ...TEXT }, parameters: { encoding: "UTF-8" }, content: new TextEncoder().encode(content) };
+  protected write(content: string): Written {
+    return { content: toUtf8(check.string(content, "text")), parameters: { encoding: "UTF-8" } };
   }
 
   /** @throws if the encoding is another one or the bytes are no UTF-8. */
-  decode(content: EncodedContent): string {
-    const encoding = content.parameters["encoding"];
+  decode({ content, parameters }: EncodedContent): string {
+    const encoding = parameters["encoding"];
     if (encoding !== undefined && encoding !== "UTF-8") throw new Error(`unknown text encoding ${encoding}`);
-    return UTF_8.decode(content.content);
-  }
-
-  fallback(): undefined {
-    return undefined;
-  }
-
-  shouldPush(): boolean {
-    return true;
+    return fromUtf8(content);
   }
 }
 
+/** @internal */
+export const TEXT = new TextCodec();
+
 /** The content type of texts. */
-export const contentTypeText = async (): Promise<ContentTypeId> => ({ ...TEXT });
+export const contentTypeText = typeOf(TEXT);
 
 /** A text as it is sent. */
-export const encodeText = async (text: string): Promise<EncodedContent> => new TextCodec().encode(text);
+export const encodeText = encoder(TEXT);
 
 /** Whether a message is a text. */
-export const isText = (message: DecodedMessage<unknown>): message is DecodedMessage<string> =>
-  message.contentType.typeId === TEXT.typeId;
+export const isText = guard<string>("text");

@@ -12,31 +12,31 @@ const DIGITS: [u8; 16] = *b"0123456789abcdef";
 const USUAL: usize = 1024;
 
 /// An array in the making.
-pub struct Json(String);
+pub struct Json(Vec<u8>);
 
 impl Json {
     /// An empty one, with room for `many` objects.
     pub fn new(many: usize) -> Self {
-        let mut text = String::with_capacity(many * USUAL);
-        text.push('[');
+        let mut text = Vec::with_capacity(many * USUAL);
+        text.push(b'[');
         Self(text)
     }
 
     /// Begins an object, which [`Json::end`] ends.
     pub fn begin(&mut self) {
         self.separate();
-        self.0.push('{');
+        self.0.push(b'{');
     }
 
     /// Begins an object that is a field of another.
     pub fn field(&mut self, name: &str) {
         self.name(name);
-        self.0.push('{');
+        self.0.push(b'{');
     }
 
     /// Ends the object begun last.
     pub fn end(&mut self) {
-        self.0.push('}');
+        self.0.push(b'}');
     }
 
     /// A text.
@@ -55,65 +55,68 @@ impl Json {
     /// An id, as lowercase hexadecimal digits.
     pub fn id(&mut self, name: &str, id: &[u8]) {
         self.name(name);
-        self.0.push('"');
+        self.0.push(b'"');
         self.hex(id);
-        self.0.push('"');
+        self.0.push(b'"');
     }
 
     fn hex(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            for digit in [byte >> 4, byte & 15] {
-                self.0.push(char::from(DIGITS[usize::from(digit)]));
+        for bytes in bytes.chunks(32) {
+            let mut text = [0; 64];
+            for (two, byte) in text.chunks_exact_mut(2).zip(bytes) {
+                two.copy_from_slice(&[DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
             }
+            self.0.extend_from_slice(&text[..2 * bytes.len()]);
         }
     }
 
     /// A number or an enum's value.
     pub fn number(&mut self, name: &str, number: impl Into<i64>) {
         self.name(name);
-        self.0.push_str(&number.into().to_string());
+        self.0.extend_from_slice(number.into().to_string().as_bytes());
     }
 
     /// The array.
     pub fn parse(mut self) -> Array {
-        self.0.push(']');
-        JSON::parse(&self.0).map(JsCast::unchecked_into).unwrap_or_default()
+        self.0.push(b']');
+        let text = String::from_utf8(self.0).unwrap_or_default();
+        JSON::parse(&text).map(JsCast::unchecked_into).unwrap_or_default()
     }
 
     fn name(&mut self, name: &str) {
         self.separate();
         self.quote(name);
-        self.0.push(':');
+        self.0.push(b':');
     }
 
     fn separate(&mut self) {
-        if !self.0.ends_with(['[', '{']) {
-            self.0.push(',');
+        if !matches!(self.0.last(), Some(b'[' | b'{')) {
+            self.0.push(b',');
         }
     }
 
     fn quote(&mut self, text: &str) {
-        self.0.push('"');
+        self.0.push(b'"');
         if text.bytes().any(|byte| byte < b' ' || byte == b'"' || byte == b'\\') {
             self.escape(text);
         } else {
-            self.0.push_str(text);
+            self.0.extend_from_slice(text.as_bytes());
         }
-        self.0.push('"');
+        self.0.push(b'"');
     }
 
     fn escape(&mut self, text: &str) {
-        for char in text.chars() {
-            match char {
-                '"' | '\\' => self.0.push('\\'),
-                '\0'..' ' => {
-                    self.0.push_str("\\u00");
-                    self.hex(&[char as u8]);
+        for byte in text.bytes() {
+            match byte {
+                b'"' | b'\\' => self.0.push(b'\\'),
+                ..b' ' => {
+                    self.0.extend_from_slice(b"\\u00");
+                    self.hex(&[byte]);
                     continue;
                 }
                 _ => {}
             }
-            self.0.push(char);
+            self.0.push(byte);
         }
     }
 }

@@ -5,23 +5,25 @@
 //! the database's revisions keep that right, it only costs work. Commits are told over a
 //! BroadcastChannel; without one a tab sees what others did when it reads.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use futures::StreamExt;
 use futures::channel::mpsc;
-use js_sys::{Array, Function, Object, Promise, Reflect};
+use js_sys::{Function, Uint8Array};
 use wasm_bindgen::closure::Closure;
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
 
 use super::life::{self, Life};
+use super::locks;
 use super::options::Arg;
-use super::values::{Fields, consent_state, list};
+use super::platform::sleep;
 use crate::client::{Client, EventSubscription, Overheard};
-use crate::consent::Entity;
-use crate::error::Error;
+
+/// Commits this close to one another are told together, in milliseconds.
+const TOGETHER_MS: u32 = 15;
 
 #[wasm_bindgen]
 extern "C" {
@@ -38,10 +40,11 @@ extern "C" {
 
 /// A client's place among the tabs of its database.
 pub struct Tab {
+    database: String,
     /// Gives the lock back, or stops waiting for it.
     release: Function,
     left: Rc<Cell<bool>>,
-    channel: Option<Rc<BroadcastChannel>>,
+    channel: Option<Rc<Channel>>,
     telling: Cell<Option<EventSubscription>>,
 }
 
@@ -52,13 +55,19 @@ impl Tab {
         let release = lead(client, &format!("dovetail-reads-{database}"), left.clone());
         let (channel, telling) = match BroadcastChannel::new(&format!("dovetail-commits-{database}")) {
             Ok(channel) => {
-                let channel = Rc::new(channel);
+                let channel = Rc::new(Channel { channel, waiting: RefCell::default() });
                 let telling = relay(client, &channel);
                 (Some(channel), Some(telling))
             }
             Err(_) => (None, None),
         };
-        Rc::new(Self { release, left, channel, telling: Cell::new(telling) })
+        let database = database.to_owned();
+        Rc::new(Self { database, release, left, channel, telling: Cell::new(telling) })
+    }
+
+    /// The name of the database.
+    pub fn database(&self) -> &str {
+        &self.database
     }
 
     /// Leaves: another may read, nothing is told or heard any more. Leaving twice is fine.
@@ -68,7 +77,6 @@ impl Tab {
         }
         drop(self.telling.take());
         if let Some(channel) = &self.channel {
-            channel.set_onmessage(&JsValue::NULL);
             channel.close();
         }
         life::forget_crash(&self.release);
@@ -85,8 +93,7 @@ impl Drop for Tab {
 
 /// Waits for the lock, then reads in the background; the function ends either.
 fn lead(client: &Client, name: &str, left: Rc<Cell<bool>>) -> Function {
-    let (mut resolve, held) = (None, Promise::new(&mut |_, _| {}));
-    let held = Promise::new(&mut |resolver, _| resolve = Some(resolver)).dyn_into().unwrap_or(held);
+    let (held, resolve) = locks::promise();
     let start = {
         let (client, life) = (client.clone(), Life::now());
         move || {
@@ -95,10 +102,10 @@ fn lead(client: &Client, name: &str, left: Rc<Cell<bool>>) -> Function {
             }
         }
     };
-    let (abort, signal) = abort_controller();
+    let (abort, signal) = locks::abort_controller();
     let requested = {
         let (start, held) = (start.clone(), held);
-        request(name, &signal, move || {
+        locks::request(name, ("signal", &signal), move |_| {
             start();
             held
         })
@@ -124,35 +131,8 @@ fn lead(client: &Client, name: &str, left: Rc<Cell<bool>>) -> Function {
     release
 }
 
-/// A function that aborts, and the signal it sets; none where there is no AbortController.
-fn abort_controller() -> (Option<Function>, JsValue) {
-    let make = || -> Result<(Function, JsValue), JsValue> {
-        let class: Function = Reflect::get(&js_sys::global(), &"AbortController".into())?.dyn_into()?;
-        let controller = Reflect::construct(&class, &Array::new())?;
-        let abort: Function = Reflect::get(&controller, &"abort".into())?.dyn_into()?;
-        Ok((abort.bind0(&controller), Reflect::get(&controller, &"signal".into())?))
-    };
-    match make() {
-        Ok((abort, signal)) => (Some(abort), signal),
-        Err(_) => (None, JsValue::UNDEFINED),
-    }
-}
-
-/// Asks for a lock; `hold` is called with it and says how long it is held.
-fn request(name: &str, signal: &JsValue, hold: impl FnOnce() -> Promise + 'static) -> Option<Promise> {
-    let navigator = Reflect::get(&js_sys::global(), &"navigator".into()).ok()?;
-    let locks = Reflect::get(&navigator, &"locks".into()).ok().filter(JsValue::is_object)?;
-    let ask: Function = Reflect::get(&locks, &"request".into()).ok()?.dyn_into().ok()?;
-    let options = Object::new();
-    if !signal.is_undefined() {
-        Reflect::set(&options, &"signal".into(), signal).ok()?;
-    }
-    let hold = Closure::once_into_js(hold);
-    ask.call3(&locks, &name.into(), &options, &hold).ok()?.dyn_into().ok()
-}
-
 /// Tells the others what is committed here, and listeners here what is committed there.
-fn relay(client: &Client, channel: &Rc<BroadcastChannel>) -> EventSubscription {
+fn relay(client: &Client, channel: &Rc<Channel>) -> EventSubscription {
     // What was heard is told by the same hub, and is not told on.
     let hearing = Rc::new(Cell::new(false));
     let life = Life::now();
@@ -161,15 +141,19 @@ fn relay(client: &Client, channel: &Rc<BroadcastChannel>) -> EventSubscription {
         if life.check().is_err() {
             return;
         }
-        if let Ok(told) = Arg::new(message, "event").field("data").and_then(read) {
-            // The other end is gone once the client is closed.
-            let _ = sender.unbounded_send(told);
-        }
+        let data = Arg::new(message, "event").field("data").and_then(Arg::bytes);
+        let told = data.ok().and_then(|bytes| Overheard::decode(&bytes));
+        // The other end is gone once the client is closed.
+        let _ = sender.unbounded_send(told);
     };
     life::spawn({
         let (client, hearing) = (client.clone(), hearing.clone());
         async move {
             while let Some(told) = news.next().await {
+                let Some(told) = told else {
+                    client.overhear_noise().await;
+                    continue;
+                };
                 // What cannot be read now is read when it is asked for.
                 if client.overhear(&told, &hearing).await.is_err() && client.is_closed() {
                     return;
@@ -177,53 +161,57 @@ fn relay(client: &Client, channel: &Rc<BroadcastChannel>) -> EventSubscription {
             }
         }
     });
-    channel.set_onmessage(&Closure::<dyn Fn(JsValue)>::new(heard).into_js_value());
+    channel.channel.set_onmessage(&Closure::<dyn Fn(JsValue)>::new(heard).into_js_value());
     let channel = channel.clone();
     client.subscribe_commits(move |events| {
-        if hearing.get() {
+        if !hearing.get() {
+            channel.tell(events.iter().map(Overheard::of).collect());
+        }
+    })
+}
+
+/// Where commits are told. Each message costs more than what it says, so what follows one closely
+/// goes with the next.
+struct Channel {
+    channel: BroadcastChannel,
+    /// What was committed since the last message; `None` when that is some time ago.
+    waiting: RefCell<Option<Vec<Overheard>>>,
+}
+
+impl Channel {
+    fn tell(self: &Rc<Self>, told: Vec<Overheard>) {
+        if told.is_empty() {
             return;
         }
-        let told: Vec<JsValue> = events.iter().filter_map(Overheard::of).map(tell).collect();
-        if !told.is_empty() {
-            // A closed channel: the client is being closed too.
-            let _ = channel.post_message(&list(told));
+        let mut waiting = self.waiting.borrow_mut();
+        if let Some(waiting) = &mut *waiting {
+            return waiting.extend(told);
         }
-    })
-}
-
-fn tell(told: Overheard) -> JsValue {
-    match told {
-        Overheard::Conversation(group, state, duplicate) => Fields::new()
-            .id("group", group)
-            .number("state", consent_state(state))
-            .flag("duplicate", duplicate),
-        Overheard::GroupChanged(group) => Fields::new().id("group", group),
-        Overheard::Message(id, state) => {
-            Fields::new().id("message", id).number("state", consent_state(state))
-        }
-        Overheard::Consent(Entity::Conversation(id), state) => {
-            Fields::new().number("entityType", 0).id("entity", id).number("state", consent_state(state))
-        }
-        Overheard::Consent(Entity::Inbox(id), state) => {
-            Fields::new().number("entityType", 1).id("entity", id).number("state", consent_state(state))
-        }
-    }
-    .done()
-}
-
-fn read(told: Arg) -> Result<Vec<Overheard>, Error> {
-    told.list(|one| {
-        let state = |one: &Arg| one.field("state")?.consent_state();
-        if let Some(id) = one.may("message", Arg::id)? {
-            return Ok(Overheard::Message(id, state(&one)?));
-        }
-        match (one.may("group", Arg::id)?, one.may("duplicate", Arg::flag)?) {
-            (Some(group), Some(duplicate)) => Ok(Overheard::Conversation(group, state(&one)?, duplicate)),
-            (Some(group), None) => Ok(Overheard::GroupChanged(group)),
-            (None, _) => {
-                let entity = Arg::entity(one.field("entityType")?, one.field("entity")?)?;
-                Ok(Overheard::Consent(entity, state(&one)?))
+        *waiting = Some(Vec::new());
+        self.post(told);
+        let channel = self.clone();
+        life::spawn(async move {
+            loop {
+                sleep(TOGETHER_MS).await;
+                let told = channel.waiting.take().filter(|told| !told.is_empty());
+                let Some(told) = told else { return };
+                *channel.waiting.borrow_mut() = Some(Vec::new());
+                channel.post(told);
             }
+        });
+    }
+
+    fn post(&self, told: Vec<Overheard>) {
+        let bytes = Uint8Array::from(Overheard::encode(&told).as_slice());
+        // A closed channel: the client is being closed too.
+        let _ = self.channel.post_message(&bytes);
+    }
+
+    fn close(&self) {
+        if let Some(told) = self.waiting.take().filter(|told| !told.is_empty()) {
+            self.post(told);
         }
-    })
+        self.channel.set_onmessage(&JsValue::NULL);
+        self.channel.close();
+    }
 }

@@ -7,7 +7,7 @@
 //! decisions stay owed, one an entity, so there are never more of them than of records; when a
 //! device is added, they are part of what it is told.
 
-use std::collections::BTreeMap;
+use crate::base::Map;
 use std::rc::Rc;
 
 use crate::base::{Gather as _, GroupId, Nanos, ThreadId, Topic};
@@ -254,7 +254,7 @@ impl Inner {
     /// Merges the records a step has met in a sync group, in the unit of the step (CONS-010). Only
     /// what is news is looked at more closely.
     pub(super) async fn merge_received(&self, step: &mut Step<'_>) -> Result<(), Error> {
-        let mut greatest: BTreeMap<Entity, Record> = BTreeMap::new();
+        let mut greatest: Map<Entity, Record> = Map::new();
         for record in std::mem::take(&mut step.unit.received) {
             if let Some(record) = merge(greatest.get(&record.entity), &record) {
                 greatest.insert(record.entity, record);
@@ -276,9 +276,9 @@ impl Inner {
             Entity::Inbox(_) => None,
         };
         let ids: Vec<GroupId> = news.iter().filter_map(|(record, _)| group_of(record)).collect();
-        let groups: BTreeMap<GroupId, GroupRow> =
+        let groups: Map<GroupId, GroupRow> =
             self.group_rows(&ids).await?.into_iter().map(|row| (row.id, row)).gather();
-        let mut held: BTreeMap<ThreadId, Vec<(GroupId, Record)>> = BTreeMap::new();
+        let mut held: Map<ThreadId, Vec<(GroupId, Record)>> = Map::new();
         for (record, stored) in news {
             let group = group_of(record);
             match group.and_then(|group| groups.get(&group)) {

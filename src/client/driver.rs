@@ -1,15 +1,17 @@
 //! The one place that commits: load, decide, apply, emit; repeated when another tab was first.
 
-use std::collections::BTreeMap;
+use crate::base::Map;
+
+use futures::lock::MutexGuard;
 
 use crate::base::{GroupId, Nanos, ThreadId};
-use crate::client::Inner;
-use crate::engine::event::Event;
+use crate::client::{Inner, expiry};
+use crate::engine::event::{Event, arrange};
 use crate::engine::state::{GroupCtx, ThreadCtx};
 use crate::engine::unit::{Ended, Unit};
 use crate::error::Error;
 use crate::store::StoreError;
-use crate::store::rows::CountersRow;
+use crate::store::rows::{CountersRow, GroupKind};
 
 /// How often a step is repeated because another tab committed first.
 const REPEATS: usize = 16;
@@ -23,8 +25,8 @@ const KEPT_GROUPS: usize = 256;
 #[derive(Default)]
 pub struct Cache {
     pub(super) counters: Option<(CountersRow, u64)>,
-    pub(super) groups: BTreeMap<GroupId, GroupCtx>,
-    pub(super) threads: BTreeMap<ThreadId, ThreadCtx>,
+    pub(super) groups: Map<GroupId, GroupCtx>,
+    pub(super) threads: Map<ThreadId, ThreadCtx>,
 }
 
 impl Cache {
@@ -41,7 +43,7 @@ pub struct Step<'a> {
     /// What it writes and tells.
     pub unit: Unit,
     groups: Vec<GroupCtx>,
-    threads: Vec<ThreadCtx>,
+    pub(super) threads: Vec<ThreadCtx>,
 }
 
 impl Step<'_> {
@@ -82,30 +84,37 @@ impl Inner {
         &self,
         decide: impl AsyncFnMut(&mut Step<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        self.try_step(decide).await.map_err(|error| match error {
+        self.try_step(false, decide).await.map_err(|error| match error {
             StepError::Other(error) => error,
             StepError::Taken => StoreError::Exists.into(),
         })
     }
 
-    /// Like [`Inner::step`], telling an insert of a taken key apart.
+    /// Like [`Inner::step`], telling an insert of a taken key apart. One that is `urgent` does not
+    /// queue behind those that are not, but for the one whose turn it is.
     pub async fn try_step<T>(
         &self,
+        urgent: bool,
         mut decide: impl AsyncFnMut(&mut Step<'_>) -> Result<T, Error>,
     ) -> Result<T, StepError> {
         // Compiled once for every step there is, so it holds no more than it must.
-        let mut cache = self.cache.lock().await;
+        let (turn, mut cache) = self.turn(urgent).await;
         for _ in 0..REPEATS {
             let mut step = self.begin(&mut cache).await?;
             let value = decide(&mut step).await?;
             if let Some((events, ended)) = self.end(step).await? {
-                drop(cache);
+                drop((cache, turn));
                 self.operations.note(ended);
                 self.hub.emit(events);
                 return Ok(value);
             }
         }
         Err(contended().into())
+    }
+
+    async fn turn(&self, urgent: bool) -> (Option<MutexGuard<'_, ()>>, MutexGuard<'_, Cache>) {
+        let turn = if urgent { None } else { Some(self.background.lock().await) };
+        (turn, self.cache.lock().await)
     }
 
     async fn begin<'a>(&'a self, cache: &'a mut Cache) -> Result<Step<'a>, Error> {
@@ -120,6 +129,9 @@ impl Inner {
 
     /// Commits a step; `None` when another tab was first, and it is to be repeated.
     async fn end(&self, mut step: Step<'_>) -> Result<Option<(Vec<Event>, Vec<Ended>)>, StepError> {
+        if !step.unit.judged.is_empty() {
+            step.judge().await?;
+        }
         for group in &mut step.groups {
             group.flush(&mut step.unit)?;
         }
@@ -129,7 +141,11 @@ impl Inner {
         let (ended, owes) = (std::mem::take(&mut unit.ended), unit.owes);
         self.last_ns.set(unit.last_tick().0);
         let (changes, events, counters) = unit.finish();
+        let of_devices = |group: &&GroupCtx| group.row.kind == GroupKind::Sync;
+        let hidden: Vec<GroupId> = groups.iter().filter(of_devices).map(|group| group.row.id).collect();
+        let events = arrange(events, &hidden);
         if !changes.is_empty() {
+            let due = expiry::first_of(&changes);
             if let Err(error) = self.store.apply(changes).await {
                 cache.clear();
                 return match error {
@@ -139,6 +155,7 @@ impl Inner {
                 };
             }
             cache.counters = Some(counters);
+            self.note_expiry(due);
             self.owing.set(self.owing.get() || owes);
         }
         cache.groups.extend(groups.into_iter().map(|group| (group.row.id, group)));

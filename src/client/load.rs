@@ -9,8 +9,8 @@ use crate::engine::state::{GroupCtx, MlsState, ThreadCtx};
 use crate::error::Error;
 use crate::mls::{self, Scratch};
 use crate::store::rows::{
-    AttemptRow, ConsentRow, CountersRow, EnvelopeRow, GroupRow, GroupState, IntentRow, MessageRow,
-    MlsGlobalRow, MlsPageRow, PositionRow, Row, ThreadRow, TranscriptRow,
+    AnnotationRow, AttemptRow, ConsentRow, CountersRow, EnvelopeRow, GroupRow, GroupState, IntentRow,
+    MessageRow, MlsGlobalRow, MlsPageRow, NotesRow, PositionRow, Row, ThreadRow, TranscriptRow,
 };
 use crate::store::{Read, Record, Store, StoreError, Table};
 
@@ -27,6 +27,23 @@ pub fn all<R: Row>(answers: &[Vec<Record>]) -> Result<Vec<R>, StoreError> {
 /// The read of a group's row.
 pub fn group(id: GroupId) -> Read {
     Read::Key(Table::Groups, id.as_bytes().to_vec())
+}
+
+/// The read of a thread's notes.
+pub fn notes(thread: ThreadId) -> Read {
+    Read::Key(Table::Annotations, NotesRow::key_of(thread))
+}
+
+/// The read of what was said about a message.
+pub fn about(target: MessageId) -> Read {
+    Read::prefix(Table::Annotations, &AnnotationRow::target_prefix(target))
+}
+
+/// The answer to [`about`]. Who names a target chooses it freely, and so may hit a key of another
+/// form.
+pub fn annotations(records: &[Record]) -> Result<Vec<AnnotationRow>, StoreError> {
+    let own = records.iter().filter(|record| record.key.len() == AnnotationRow::KEY_LEN);
+    own.map(|record| AnnotationRow::decode(&record.body)).collect()
 }
 
 /// The state that a record of consent gives, or its absence (CONS-001).
@@ -199,22 +216,26 @@ fn load_mls(group: GroupId, pages: Vec<MlsPageRow>) -> Result<Option<MlsState>, 
 async fn load_threads(store: &dyn Store, ids: &[ThreadId]) -> Result<Vec<ThreadCtx>, StoreError> {
     let of = |id: &ThreadId| {
         let key = id.to_key();
-        [Read::Key(Table::Threads, key.clone()), Read::prefix(Table::Transcripts, &key)]
+        [Read::Key(Table::Threads, key.clone()), Read::prefix(Table::Transcripts, &key), notes(*id)]
     };
     let answers = store.read(ids.iter().flat_map(of).collect()).await?;
     let mut threads = Vec::with_capacity(ids.len());
     let mut reads = Vec::new();
-    for (id, found) in ids.iter().zip(answers.chunks_exact(2)) {
+    for (id, found) in ids.iter().zip(answers.chunks_exact(3)) {
         let record = found[0].first();
         let row = record.map(|record| ThreadRow::decode(&record.body)).transpose()?;
         let groups = row.iter().flat_map(|row| &row.groups);
         reads.extend(groups.map(|one| Read::Key(Table::Consent, Entity::Conversation(one.group).to_key())));
+        let stored = found[2].first();
+        let notes = stored.map(|record| NotesRow::decode(&record.body)).transpose()?;
         threads.push(ThreadCtx {
             id: *id,
             row,
             revision: record.map_or(0, |record| record.revision),
-            consents: std::collections::BTreeMap::new(),
+            consents: crate::base::Map::new(),
             transcripts: rows::<TranscriptRow>(&found[1])?,
+            notes: notes.unwrap_or_else(|| NotesRow::empty(*id)),
+            notes_revision: stored.map_or(0, |record| record.revision),
         });
     }
     let mut records = store.read(reads).await?.into_iter();

@@ -14,9 +14,11 @@ use crate::delivery::DeliveryError;
 use crate::engine::build::{self, Built, Material};
 use crate::engine::publish::{self, Work};
 use crate::engine::state::GroupCtx;
+use crate::engine::unit::Unit;
 use crate::engine::{send, threads};
 use crate::error::Error;
 use crate::store::rows::{AttemptRow, GroupState, IntentState, Operation};
+use crate::store::{Table, Write};
 
 /// A run ends after so many rounds, each of up to 50 messages; what is left goes on with the next
 /// sync. More than anybody writes: `publishMessages` promises that all of it has left.
@@ -25,56 +27,111 @@ const ROUNDS: usize = 1024;
 const BACKOFF_MS: [u32; 6] = [500, 1_000, 2_000, 5_000, 15_000, 30_000];
 /// Lets messages asked for one after another leave together.
 pub(super) const GATHER_MS: u32 = 20;
+/// Waits of that length at most while more are asked for: then they leave all the same.
+const GATHERS: usize = 3;
+/// How often reading back what left is put off while more is being sent.
+const PUT_OFF: u8 = 6;
 
 impl Inner {
-    /// Notes attempts as made in this life of the client.
-    pub(super) fn note_fresh(&self, before: &[[u8; 32]], ctx: &GroupCtx) {
-        let new = ctx.attempts.keys().filter(|hash| !before.contains(hash));
-        self.fresh.borrow_mut().extend(new);
+    /// Notes attempts as made in this life of the client: those a step puts that makes some.
+    pub(super) fn note_fresh(&self, unit: &Unit) {
+        let made = unit.changes.writes.iter().filter_map(|write| match write {
+            Write::Put { table: Table::Attempts, key, .. } => key.last_chunk().copied(),
+            _ => None,
+        });
+        self.fresh.borrow_mut().extend(made);
     }
 
     /// Runs the outbox of a group in the background, once.
     pub(super) fn kick(self: &Rc<Self>, group: GroupId) {
-        if self.closed.get() || !self.kicked.borrow_mut().insert(group) {
+        let retries = self.stuck.borrow().get(&group).is_some_and(Option::is_some);
+        if self.closed.get() || retries || !self.kicked.borrow_mut().insert(group) {
             return;
         }
         let inner = self.clone();
         self.platform.spawn(Box::pin(async move {
-            inner.platform.sleep(GATHER_MS).await;
+            inner.gather().await;
+            inner.kicked.borrow_mut().remove(&group);
             let mut tries = 0;
-            loop {
-                inner.kicked.borrow_mut().remove(&group);
-                match inner.run_outbox(group).await {
-                    Err(error) if error.retryable() && !inner.closed.get() => {}
-                    _ => return,
-                }
-                if !inner.kicked.borrow_mut().insert(group) {
+            while let Err(error) = inner.run(group, true).await {
+                if !error.retryable() || inner.closed.get() {
+                    inner.stuck.borrow_mut().insert(group, None);
                     return;
                 }
+                let turn = inner.retries.get() + 1;
+                inner.retries.set(turn);
+                inner.stuck.borrow_mut().insert(group, Some(turn));
                 let wait = BACKOFF_MS.get(tries).or(BACKOFF_MS.last()).copied().unwrap_or_default();
                 inner.platform.sleep(wait).await;
                 tries += 1;
+                // Another run got through, or its failure is tried again by somebody else.
+                if inner.stuck.borrow().get(&group) != Some(&Some(turn)) {
+                    return;
+                }
             }
         }));
     }
 
-    /// Publishes until nothing is left to do.
+    /// Waits a moment, and a few more while the app goes on sending.
+    async fn gather(&self) {
+        for _ in 0..GATHERS {
+            let sent = self.sends.last.get();
+            self.platform.sleep(GATHER_MS).await;
+            if self.sends.last.get() == sent {
+                return;
+            }
+        }
+    }
+
+    /// The lock under which a group's outbox runs.
+    pub(super) fn outbox(&self, group: GroupId) -> Rc<Mutex<()>> {
+        self.outboxes.borrow_mut().entry(group).or_insert_with(|| Rc::new(Mutex::new(()))).clone()
+    }
+
+    /// Publishes until nothing is left to do, and reads back what left.
     pub(super) async fn run_outbox(self: &Rc<Self>, group: GroupId) -> Result<(), Error> {
-        let lock = self.outboxes.borrow_mut().entry(group).or_insert_with(|| Rc::new(Mutex::new(()))).clone();
+        self.run(group, false).await
+    }
+
+    /// Runs the outbox of a group. While more is being sent, a `lazy` run leaves reading back to the
+    /// next one.
+    async fn run(self: &Rc<Self>, group: GroupId, lazy: bool) -> Result<(), Error> {
+        let lock = self.outbox(group);
         let _only_run = lock.lock().await;
+        let done = self.work_off(group, lazy).await;
+        if done.is_ok() {
+            self.stuck.borrow_mut().remove(&group);
+        } else {
+            self.stuck.borrow_mut().entry(group).or_default();
+        }
+        if done? {
+            self.kick(group);
+        }
+        Ok(())
+    }
+
+    /// True when something is left for later.
+    async fn work_off(self: &Rc<Self>, group: GroupId, lazy: bool) -> Result<bool, Error> {
         // Another tab may have left work behind.
         self.recheck(group).await?;
         let (mut looked, mut ended) = (false, false);
         for _ in 0..ROUNDS {
             self.open()?;
             let work = self.next_work(group).await?;
+            if !matches!(work, Work::Publish(_)) && self.owes_reading(group) {
+                if lazy && matches!(work, Work::Nothing) && self.leave_unread(group) {
+                    return Ok(true);
+                }
+                self.sync_group(group).await?;
+                continue;
+            }
             // A revoked installation writes nothing new. Whom it added is still owed a Welcome
             // (GMOD-018), and what never will leave is ended.
             if !matches!(work, Work::Nothing | Work::GiveUp(..) | Work::Welcomes(_)) {
                 self.not_revoked()?;
             }
             match work {
-                Work::Nothing => return Ok(()),
+                Work::Nothing => return Ok(false),
                 Work::Publish(attempts) => {
                     let fresh = attempts.iter().all(|a| self.fresh.borrow().contains(&a.hash));
                     if !fresh && !looked {
@@ -82,7 +139,11 @@ impl Inner {
                         self.sync_group(group).await?;
                         self.reopen_outdated(group).await?;
                     } else {
-                        self.publish(group, attempts).await?;
+                        let all = attempts.len() < publish::BATCH;
+                        // The next ones are gathered again.
+                        if self.publish(group, attempts, lazy).await? && all {
+                            return Ok(true);
+                        }
                     }
                 }
                 Work::Build(number) => self.build(group, number).await?,
@@ -90,12 +151,24 @@ impl Inner {
                 Work::Snapshot(intent) => self.tell_snapshot(group, &intent).await?,
                 Work::Welcomes(number) => self.publish_welcomes(group, number).await?,
                 // Once a run: a commit that is given up again may pass later.
-                Work::EndProposals if std::mem::replace(&mut ended, true) => return Ok(()),
+                Work::EndProposals if std::mem::replace(&mut ended, true) => return Ok(false),
                 Work::EndProposals => self.end_proposals(group).await?,
                 Work::GiveUp(sends, code) => self.give_up(group, sends, code).await?,
             }
         }
-        Ok(())
+        Ok(false)
+    }
+
+    fn owes_reading(&self, group: GroupId) -> bool {
+        self.unread.borrow().get(&group).is_some_and(|times| *times > 0)
+    }
+
+    /// Puts reading a topic off once more: the app goes on sending, and it was not put off often.
+    fn leave_unread(&self, group: GroupId) -> bool {
+        let mut unread = self.unread.borrow_mut();
+        let times = unread.entry(group).or_default();
+        *times += 1;
+        *times <= PUT_OFF && self.sends.is_busy(self.platform.now())
     }
 
     async fn next_work(&self, group: GroupId) -> Result<Work, Error> {
@@ -108,11 +181,23 @@ impl Inner {
         .await
     }
 
-    async fn publish(self: &Rc<Self>, group: GroupId, attempts: Vec<AttemptRow>) -> Result<(), Error> {
+    /// True when reading back what left is put off.
+    async fn publish(
+        self: &Rc<Self>,
+        group: GroupId,
+        attempts: Vec<AttemptRow>,
+        lazy: bool,
+    ) -> Result<bool, Error> {
         match self.hand_out(group, &attempts).await? {
+            Handed::Stored if lazy && attempts.iter().all(|a| !a.commit) && self.leave_unread(group) => {
+                return Ok(true);
+            }
             Handed::Stored => {}
             Handed::Refused(reason) => match attempts.as_slice() {
-                [attempt] => return self.drop_refused(group, attempt, &reason).await,
+                [attempt] => {
+                    self.drop_refused(group, attempt, &reason).await?;
+                    return Ok(false);
+                }
                 // A refused batch stored nothing: its messages are tried one by one, so that one
                 // that is refused for good does not take the others with it.
                 _ => {
@@ -126,14 +211,14 @@ impl Inner {
                 }
             },
         }
-        self.sync_group(group).await.map(|_| ())
+        self.sync_group(group).await.map(|_| false)
     }
 
     /// Hands bytes to the service, once.
     async fn hand_out(&self, group: GroupId, attempts: &[AttemptRow]) -> Result<Handed, Error> {
         let answer = self.delivery.publish(publish::request(attempts)).await;
         // From now on they may be stored: before they leave again, the topic is read.
-        self.fresh.borrow_mut().retain(|hash| !attempts.iter().any(|a| a.hash == *hash));
+        attempts.iter().for_each(|attempt| _ = self.fresh.borrow_mut().remove(&attempt.hash));
         let receipts = match answer {
             Ok(receipts) => receipts,
             Err(DeliveryError::Refused(reason)) => return Ok(Handed::Refused(reason)),
@@ -275,9 +360,8 @@ impl Inner {
             step.keep_group(ctx);
             return Ok(Built::Ended);
         }
-        let before: Vec<_> = ctx.attempts.keys().copied().collect();
         let built = build::build(&mut ctx, &self.me, number, material, &mut step.unit)?;
-        self.note_fresh(&before, &ctx);
+        self.note_fresh(&step.unit);
         if ctx.row.state != GroupState::Active {
             let mut thread = step.take_thread(ctx.row.thread()).await?;
             threads::refresh(&mut thread, &ctx.row, &mut step.unit);
@@ -293,7 +377,6 @@ impl Inner {
             let Some(mut ctx) = step.take_group(group).await? else { return Ok(()) };
             let ids: Vec<_> = sends.iter().flat_map(|number| message_of(&ctx, *number)).collect();
             let mut rows = self.message_rows(&ids).await?.into_iter();
-            let before: Vec<_> = ctx.attempts.keys().copied().collect();
             for number in &sends {
                 let Some(intent) = ctx.intents.get(number) else { continue };
                 let waits = intent.state == IntentState::ToPublish;
@@ -309,7 +392,7 @@ impl Inner {
                     _ => {}
                 }
             }
-            self.note_fresh(&before, &ctx);
+            self.note_fresh(&step.unit);
             step.keep_group(ctx);
             Ok(())
         })

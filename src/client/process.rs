@@ -1,7 +1,7 @@
 //! Applies a batch of one group's envelopes: as many as possible in one commit.
 
 use crate::base::Gather as _;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::base::{Map, Set};
 use std::rc::Rc;
 
 use crate::base::{GroupId, MessageId, SequenceId, Topic};
@@ -54,14 +54,17 @@ enum Stop {
     /// Enough for one step.
     More,
     Held(String, String),
-    Needs(BTreeSet<Reference>),
+    Needs(Set<Reference>),
     NeedsMessage(MessageId),
 }
 
 #[derive(Default)]
 struct Progress {
     identity: States,
-    messages: BTreeMap<MessageId, Option<MessageRow>>,
+    /// What a commit would need was asked for early and cannot be had: it is judged as far as it can
+    /// be without.
+    late: bool,
+    messages: Map<MessageId, Option<MessageRow>>,
     careful: bool,
 }
 
@@ -75,7 +78,8 @@ impl Inner {
         let mut progress = Progress::default();
         let mut total = Processed::default();
         loop {
-            let step = self.try_step(async |step| self.process_step(step, group, envelopes, &progress).await);
+            let step =
+                self.try_step(false, async |step| self.process_step(step, group, envelopes, &progress).await);
             let (stop, done) = match step.await {
                 Ok(done) => done,
                 // An id in the batch is taken: look each one up before it is inserted.
@@ -101,6 +105,7 @@ impl Inner {
                 }
                 Stop::Needs(references) => match self.identity.resolve(&references).await {
                     Ok(states) => progress.identity.extend(states),
+                    Err(_) if !progress.late => progress.late = true,
                     Err(error) => {
                         total.held = Some(self.withheld(group, envelopes, error).await?);
                         return Ok(total);
@@ -159,13 +164,19 @@ impl Inner {
         let own = self.own_messages(&ctx, envelopes).await?;
         let messages = progress.messages.iter().map(|(id, row)| (*id, row.clone())).chain(own).gather();
         self.note_echoes(&ctx, envelopes);
+        let identity = |needed: &Set<Reference>| {
+            let mut states = progress.identity.clone();
+            states.extend(self.identity.recall(&states.missing(needed)));
+            states
+        };
         let before = Standing::of(&ctx.row, &thread);
         let epoch = ctx.row.epoch;
         let stop = {
             let echoes = self.echoes.borrow();
             let known = Known {
                 me: &self.me,
-                identity: &progress.identity,
+                identity: &identity,
+                early: !progress.late,
                 messages: &messages,
                 echoes: &echoes,
                 careful: progress.careful,
@@ -250,6 +261,8 @@ struct Standing {
     activity: Option<crate::base::Nanos>,
     state: GroupState,
     consent: Option<crate::consent::Record>,
+    /// Adds shown: whoever shows one more has to know them all (DMS-011).
+    shown: usize,
 }
 
 impl Standing {
@@ -258,6 +271,7 @@ impl Standing {
             activity: row.last_message_ns,
             state: row.state.clone(),
             consent: thread.consents.get(&row.id).copied(),
+            shown: thread.transcripts.len(),
         }
     }
 }

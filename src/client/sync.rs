@@ -1,7 +1,7 @@
 //! Reading topics: explicitly, and in the background when the service says there is news.
 
 use crate::base::Gather as _;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::base::{Map, Set};
 use std::rc::Rc;
 
 use futures::StreamExt;
@@ -20,6 +20,8 @@ use crate::store::{Read, Table};
 const PAGE: u32 = 200;
 /// Topics of one query.
 const TOPICS: usize = 500;
+/// How often reading what the service told of waits a moment while the app goes on sending.
+const WAITS: usize = 2;
 
 /// What a sync did. One bad conversation never stops the others: it is listed here.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -37,7 +39,7 @@ pub struct SyncReport {
 /// Background reading, ended by dropping it.
 pub struct Live {
     topics: mpsc::UnboundedSender<Topic>,
-    subscriptions: BTreeMap<Topic, Subscription>,
+    subscriptions: Map<Topic, Subscription>,
 }
 
 impl Client {
@@ -92,7 +94,7 @@ impl Client {
             return;
         }
         let (topics, mut news) = mpsc::unbounded();
-        *self.0.live.borrow_mut() = Some(Live { topics, subscriptions: BTreeMap::new() });
+        *self.0.live.borrow_mut() = Some(Live { topics, subscriptions: Map::new() });
         let inner = Rc::downgrade(&self.0);
         self.0.listen(Topic::Welcome(self.0.me.installation.0));
         self.0.listen(Topic::Identity(self.0.me.inbox));
@@ -108,7 +110,7 @@ impl Client {
             }
             while let Some(topic) = news.next().await {
                 let Some(inner) = inner.upgrade() else { return };
-                let mut woken = BTreeSet::from([topic]);
+                let mut woken = Set::from([topic]);
                 while let Ok(more) = news.try_recv() {
                     woken.insert(more);
                 }
@@ -119,12 +121,28 @@ impl Client {
 }
 
 impl Inner {
-    async fn wake(self: &Rc<Self>, topics: BTreeSet<Topic>) {
+    async fn wake(self: &Rc<Self>, topics: Set<Topic>) {
+        // Several times what was sent is read back at once.
+        for _ in 0..WAITS {
+            if !self.sends.is_busy(self.platform.now()) {
+                break;
+            }
+            self.platform.sleep(GATHER_MS).await;
+        }
         for topic in topics {
             // Failures show on the conversation, or come back with the next wake-up or sync.
             match topic {
                 Topic::Group(group) => {
-                    let _ = self.run_outbox(group).await;
+                    // A run under way reads what it makes the service tell us of.
+                    drop(self.outbox(group).lock().await);
+                    let stuck = self.stuck.borrow().contains_key(&group);
+                    if stuck {
+                        let _ = self.run_outbox(group).await;
+                    }
+                    // Read meanwhile?
+                    if !self.unread.borrow().contains_key(&group) {
+                        continue;
+                    }
                     let done = self.sync_group(group).await.unwrap_or_default();
                     if done.owes {
                         self.kick(group);
@@ -164,7 +182,11 @@ impl Inner {
             return;
         }
         let sender = live.topics.clone();
+        let unread = self.unread.clone();
         let wake = Rc::new(move |topic| {
+            if let Topic::Group(group) = topic {
+                unread.borrow_mut().entry(group).or_default();
+            }
             // The receiver is gone once the client is closed.
             let _ = sender.unbounded_send(topic);
         });
@@ -236,7 +258,7 @@ impl Inner {
     pub(super) async fn run_outboxes(self: &Rc<Self>, report: &mut SyncReport) -> Result<(), Error> {
         let answer = self.store.read(vec![Read::prefix(Table::Intents, &[])]).await?;
         let intents = load::rows::<IntentRow>(answer.first().map_or(&[], Vec::as_slice))?;
-        let groups: BTreeSet<GroupId> = intents.into_iter().map(|intent| intent.group).gather();
+        let groups: Set<GroupId> = intents.into_iter().map(|intent| intent.group).gather();
         for group in groups {
             self.run_noted(report, group).await?;
         }
@@ -299,7 +321,7 @@ impl Inner {
         groups: Vec<GroupRow>,
     ) -> Result<(), Error> {
         let answer = self.store.read(vec![Read::prefix(Table::Positions, &[0])]).await?;
-        let positions: BTreeMap<Topic, SequenceId> =
+        let positions: Map<Topic, SequenceId> =
             load::rows::<PositionRow>(answer.first().map_or(&[], Vec::as_slice))?
                 .into_iter()
                 .map(|row| (row.topic, row.processed))
@@ -323,7 +345,7 @@ impl Inner {
                 }
                 Err(error) => return Err(error.into()),
             };
-            let mut news: BTreeMap<GroupId, Vec<Incoming>> = BTreeMap::new();
+            let mut news: Map<GroupId, Vec<Incoming>> = Map::new();
             for envelope in answer {
                 if let Topic::Group(group) = envelope.topic {
                     news.entry(group).or_default().push(envelope);
@@ -359,6 +381,16 @@ impl Inner {
 
     /// Reads one group's topic from its position to the end.
     pub(super) async fn sync_group(self: &Rc<Self>, group: GroupId) -> Result<Processed, Error> {
+        // Before it is asked for: what comes in afterwards is told again.
+        let left = self.unread.borrow_mut().remove(&group);
+        let read = self.read_group(group).await;
+        if let (Some(left), Err(_)) = (left, &read) {
+            self.unread.borrow_mut().entry(group).or_insert(left);
+        }
+        read
+    }
+
+    async fn read_group(self: &Rc<Self>, group: GroupId) -> Result<Processed, Error> {
         let mut total = Processed::default();
         loop {
             self.open()?;

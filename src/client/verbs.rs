@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use crate::base::{GroupId, InboxId, ThreadId, Topic};
-use crate::client::{Client, Inner, load};
+use crate::client::{Client, Inner, decide, load};
 use crate::consent::{Entity, State, state_of};
 use crate::engine::{consent, create};
 use crate::error::Error;
@@ -65,8 +65,12 @@ impl Client {
         self.0
             .step(async |step| {
                 let mut ctx = step.take_thread(thread).await?;
-                let named = consent::groups_of(&ctx);
-                consent::decide(&mut ctx, &named, state, &mut step.unit);
+                let mut named = consent::groups_of(&ctx);
+                if !named.contains(&group) {
+                    // A DM that never came to life belongs to no set.
+                    named.push(group);
+                }
+                decide::decide_about(step, &mut ctx, &named, state).await?;
                 step.keep_thread(ctx);
                 Ok(())
             })

@@ -1,12 +1,13 @@
 //! An app deciding about a conversation, a DM, or an inbox (CONS-011, CONS-041, design section 8), and
 //! what other devices of the inbox decided (CONS-010).
 
-use crate::base::GroupId;
+use crate::base::{GroupId, Nanos};
 use crate::consent::{Entity, Record, State, app_act, merge};
 use crate::engine::state::ThreadCtx;
 use crate::engine::threads;
 use crate::engine::unit::Unit;
 use crate::store::Table;
+use crate::store::rows::MessageRow;
 
 /// Records a decision about the groups `named`, all at the same time, and relists the thread.
 ///
@@ -64,6 +65,17 @@ pub fn receive_apart(stored: Option<(Record, u64)>, record: &Record, unknown: bo
         unit.changes.check(Table::Groups, group.as_bytes().to_vec(), 0);
     }
     unit.put_consent_checked(stored.as_ref(), record, revision);
+}
+
+/// Messages of a group that wait and were written, by a clock that has been set back since, after a
+/// block made `now`: as they are stored from then on, written before it ([`settle::blocked_since`]).
+///
+/// [`settle::blocked_since`]: crate::engine::settle::blocked_since
+pub fn overtaken(waiting: &[MessageRow], group: GroupId, now: Nanos) -> impl Iterator<Item = MessageRow> {
+    let behind = move |row: &&MessageRow| row.group == group && row.inserted_ns >= now;
+    let before =
+        move |row: &MessageRow| MessageRow { inserted_ns: Nanos(now.0.saturating_sub(1)), ..row.clone() };
+    waiting.iter().filter(behind).map(before)
 }
 
 /// Every group of a thread.

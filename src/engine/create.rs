@@ -126,7 +126,7 @@ fn begin(
     let duplicate = thread.row.is_some();
     threads::refresh(thread, &ctx.row, unit);
     let (thread, consent) = (thread.id, State::Allowed);
-    unit.events.push(Event::Conversation { group: id, thread, consent, duplicate });
+    unit.events.push(Event::Conversation { group: id, thread, kind, consent, duplicate, adder: None });
     Ok(ctx)
 }
 

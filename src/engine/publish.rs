@@ -23,7 +23,7 @@ use crate::store::rows::{
 };
 
 /// Messages that leave in one request.
-const BATCH: usize = 50;
+pub const BATCH: usize = 50;
 /// Bytes that leave in one request.
 pub const BATCH_BYTES: usize = 768 * 1024;
 /// Own echoes older than this many epochs cannot be read any more by all members.
@@ -219,6 +219,9 @@ pub fn give_up_message(
     }
     ctx.end_intent(number, unit);
     if let Some(row) = row.filter(|row| row.status == MessageStatus::Unpublished) {
+        if leave::is_request(&row.content_type) {
+            leave::withdraw(ctx, row.sender_inbox);
+        }
         fail_message(row, code, unit);
     }
     unit.changes.strict();
@@ -236,8 +239,8 @@ pub fn end_all(ctx: &mut GroupCtx, rows: Vec<MessageRow>, code: &str, unit: &mut
 
 /// Marks a message as failed for good.
 pub fn fail_message(mut row: MessageRow, code: &str, unit: &mut Unit) {
-    row.status = MessageStatus::Failed(code.to_owned());
+    let previous = std::mem::replace(&mut row.status, MessageStatus::Failed(code.to_owned()));
     let (id, group, thread, status) = (row.id, row.group, row.thread, row.status.clone());
     unit.changes.put(&row);
-    unit.events.push(Event::MessageStatus { id, group, thread, status });
+    unit.events.push(Event::MessageStatus { id, group, thread, previous, status });
 }

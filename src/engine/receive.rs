@@ -6,13 +6,14 @@
 //! A step that does not apply goes back to the savepoint before it; when the message was authentic
 //! the ratchet step alone is kept.
 
-use std::collections::{BTreeMap, BTreeSet};
+use crate::base::{Map, Set};
 
 use crate::base::Version;
 use crate::base::{MessageId, SequenceId};
 use crate::commit::Verdict;
 use crate::commit::kinds::{Place, unsupported};
 use crate::delivery::Incoming;
+use crate::engine::event::Event;
 use crate::engine::state::{GroupCtx, Me, ThreadCtx};
 use crate::engine::unit::Unit;
 use crate::engine::{application, commits, settle};
@@ -38,7 +39,7 @@ pub enum Outcomes {
     /// Its position waits: code and sentence.
     Held(String, String),
     /// Identity states to fetch first; nothing opened was kept.
-    Needs(BTreeSet<Reference>),
+    Needs(Set<Reference>),
     /// The message's id is taken: by which row has to be looked up first.
     NeedsMessage(MessageId),
 }
@@ -47,12 +48,15 @@ pub enum Outcomes {
 pub struct Known<'a> {
     /// Who we are.
     pub me: &'a Me,
-    /// Identity states resolved so far.
-    pub identity: &'a States,
+    /// Those of the identity states asked for that are known here.
+    pub identity: &'a dyn Fn(&Set<Reference>) -> States,
+    /// Identity states that a commit will need are asked for before it is worked through. Without,
+    /// only by one that passes whatever can be decided before.
+    pub early: bool,
     /// Message rows looked up so far; `None` for an id that is free.
-    pub messages: &'a BTreeMap<MessageId, Option<MessageRow>>,
+    pub messages: &'a Map<MessageId, Option<MessageRow>>,
     /// Hashes of own bytes met before.
-    pub echoes: &'a BTreeSet<[u8; 32]>,
+    pub echoes: &'a Set<[u8; 32]>,
     /// Look every message id up before it is inserted: an insert of this step hit a taken one.
     pub careful: bool,
 }
@@ -82,6 +86,11 @@ pub fn receive(
 pub fn hold(ctx: &mut GroupCtx, code: &str, detail: &str, at: SequenceId, unit: &mut Unit) {
     let hold = Hold { code: code.to_owned(), detail: detail.to_owned(), sequence_id: at };
     if ctx.row.hold.as_ref() != Some(&hold) {
+        let new = |hold: &Hold| ctx.row.hold.as_ref().is_none_or(|old| old.code != hold.code);
+        if let Some(floor) = paused_for(&hold).filter(|_| new(&hold)) {
+            let (group, thread, floor) = (ctx.row.id, ctx.row.thread(), floor.to_owned());
+            unit.events.push(Event::Paused { group, thread, floor });
+        }
         ctx.row_mut().hold = Some(hold);
         ctx.announce(unit);
     }

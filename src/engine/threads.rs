@@ -4,6 +4,7 @@
 use crate::consent::state_of;
 use crate::dm::Candidate;
 use crate::dm::thread::{Folded, fold};
+use crate::engine::event::Event;
 use crate::engine::state::ThreadCtx;
 use crate::engine::unit::Unit;
 use crate::store::Table;
@@ -30,6 +31,20 @@ pub fn refresh(thread: &mut ThreadCtx, group: &GroupRow, unit: &mut Unit) {
         groups.sort_unstable_by_key(|entry| entry.group);
     }
     rewrite(thread, groups, group.kind, unit);
+    retell(thread, unit);
+}
+
+/// A message can make its group the winner: what is told of the step is told by the state the thread
+/// has after it, as a list shows it (CONS-042).
+fn retell(thread: &ThreadCtx, unit: &mut Unit) {
+    let state = thread.state();
+    for event in &mut unit.events {
+        if let Event::Message { row, consent } = event
+            && row.thread == thread.id
+        {
+            *consent = state;
+        }
+    }
 }
 
 /// Rewrites the thread after one of its consent records changed.

@@ -4,7 +4,7 @@ use crate::base::{GroupId, MessageId, Nanos};
 use crate::consent::{Entity, Record, state_of};
 use crate::engine::event::Event;
 use crate::error::Error;
-use crate::store::rows::{ConsentRow, CountersRow, LeftOut, MessageRow, OwedDecisionRow, Row};
+use crate::store::rows::{AnnotationRow, ConsentRow, CountersRow, LeftOut, MessageRow, OwedDecisionRow, Row};
 use crate::store::{Changes, Table, Write};
 
 /// An operation that has come to its end, for whoever waits for it.
@@ -25,6 +25,8 @@ pub struct Unit {
     pub events: Vec<Event>,
     /// Operations that end with it.
     pub ended: Vec<Ended>,
+    /// Messages that were edited or taken back: looked at before the step commits.
+    pub judged: Vec<MessageId>,
     /// Consent records of other own devices met in it, to be merged before it is committed.
     pub received: Vec<Record>,
     /// It makes decisions the own devices are to be told of.
@@ -43,6 +45,7 @@ impl Unit {
             changes: Changes::default(),
             events: Vec::new(),
             ended: Vec::new(),
+            judged: Vec::new(),
             received: Vec::new(),
             owes: false,
             counters,
@@ -68,6 +71,11 @@ impl Unit {
         self.counters_used = true;
         self.counters.delivery += 1;
         self.counters.delivery
+    }
+
+    /// Lets no other unit that does the same, or makes a message deliverable, commit in between.
+    pub fn alone(&mut self) {
+        self.counters_used = true;
     }
 
     /// Stores a consent record and announces a changed state (EVENT: only when the state changed).
@@ -111,14 +119,27 @@ impl Unit {
         self.events.push(Event::Consent { entity, state });
     }
 
-    /// A message this step inserts.
-    pub fn inserted(&self, id: MessageId) -> Option<MessageRow> {
-        self.changes.writes.iter().find_map(|write| match write {
+    /// A message as this step stores it.
+    pub fn stored(&self, id: MessageId) -> Option<MessageRow> {
+        self.changes.writes.iter().rev().find_map(|write| match write {
             Write::Put { table: Table::Messages, key, body, .. } if key == id.as_bytes() => {
                 MessageRow::decode(body).ok()
             }
             _ => None,
         })
+    }
+
+    /// What this step stores about a message.
+    pub fn annotations(&self, target: MessageId) -> Vec<AnnotationRow> {
+        let about = |write: &Write| match write {
+            Write::Put { table: Table::Annotations, key, body, .. }
+                if key.len() == AnnotationRow::KEY_LEN && key.starts_with(target.as_bytes()) =>
+            {
+                AnnotationRow::decode(body).ok()
+            }
+            _ => None,
+        };
+        self.changes.writes.iter().filter_map(about).collect()
     }
 
     /// Closes the step: what to write, what to tell, and the counters as they then are.

@@ -187,8 +187,11 @@ mod tests {
     const KEY: [u8; 32] = [9; 32];
 
     fn owed(welcome: usize, pointers: &[bool]) -> OwedWelcome {
-        let package =
-            |pointers: &bool| Package { bytes: vec![], init_key: KEY.to_vec(), pointers: *pointers };
+        let package = |pointers: &bool| Package {
+            addition: vec![].into(),
+            init_key: KEY.to_vec(),
+            pointers: *pointers,
+        };
         let packages: Vec<Package> = pointers.iter().map(package).collect();
         let id = |at: usize| InstallationId([at as u8; 32]);
         let added: Vec<_> = packages.iter().enumerate().map(|(at, one)| (id(at), one)).collect();

@@ -12,7 +12,7 @@ use js_sys::{Array, Object, Uint8Array};
 use sha2::Sha256;
 use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
-use web_sys::{Crypto, CryptoKey, IdbDatabase, IdbTransactionMode, SubtleCrypto};
+use web_sys::{Crypto, CryptoKey, IdbDatabase, SubtleCrypto};
 use zeroize::Zeroizing;
 
 use super::errors::{self, Fault};
@@ -21,9 +21,6 @@ use super::seal::{self, Sealer};
 use super::values::{property, set};
 use super::{schema, wait, write};
 use crate::store::{Durability, INSECURE_CONTEXT, Read, Record, StoreError};
-
-/// The record's key in [`schema::KEYS`].
-const RECORD: &str = "data";
 
 const WRAPPED: &str = "wrapped";
 const WRAPPER: &str = "wrapper";
@@ -78,11 +75,11 @@ pub(super) fn possible(given: Option<&Key>) -> Result<(), StoreError> {
 async fn read_with(database: &IdbDatabase, reads: &[Read]) -> Result<(JsValue, Requests), StoreError> {
     let names = schema::names(reads.iter().map(read::table));
     names.push(&JsValue::from_str(schema::KEYS));
-    let transaction = write::begin(database, &names, IdbTransactionMode::Readonly, Durability::Relaxed)?;
+    let transaction = write::begin_reading(database, &names)?;
     let watched = wait::Watched::new(transaction.clone());
     let (request, asked) = transaction
         .object_store(schema::KEYS)
-        .and_then(|store| store.get(&JsValue::from_str(RECORD)))
+        .and_then(|store| store.get(&JsValue::from_str(schema::DATA_KEY)))
         .and_then(|request| Ok((request, read::ask(&transaction, reads)?)))
         .map_err(|thrown| errors::in_transaction(&thrown))?;
     asked.answered(watched, Some(&request)).await?;
@@ -93,11 +90,11 @@ async fn read_with(database: &IdbDatabase, reads: &[Read]) -> Result<(JsValue, R
 /// Stores a record, unless there is one already.
 async fn offer(database: &IdbDatabase, record: &JsValue) -> Result<(), StoreError> {
     let names = Array::of1(&JsValue::from_str(schema::KEYS));
-    let transaction = write::begin(database, &names, IdbTransactionMode::Readwrite, Durability::Strict)?;
+    let transaction = write::begin(database, &names, Durability::Strict)?;
     let watched = wait::Watched::new(transaction.clone());
     transaction
         .object_store(schema::KEYS)
-        .and_then(|store| store.add_with_key(record, &JsValue::from_str(RECORD)))
+        .and_then(|store| store.add_with_key(record, &JsValue::from_str(schema::DATA_KEY)))
         .map_err(|thrown| {
             if errors::is_uncloneable(&thrown) {
                 // Private windows of some browsers.

@@ -11,19 +11,18 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use js_sys::{Array, Function, Object};
+use js_sys::{Array, Object};
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{
     IdbCursor, IdbCursorDirection, IdbDatabase, IdbIndex, IdbObjectStore, IdbRequest, IdbTransaction,
-    IdbTransactionMode,
 };
 
 use super::errors::{self, Fault};
 use super::seal::{Place, Sealer};
 use super::wait::Handler;
 use super::{schema, values, wait, write};
-use crate::store::{Durability, Index, Read, Record, StoreError, Table, has_index};
+use crate::store::{Index, Read, Record, StoreError, Table, has_index};
 
 #[wasm_bindgen]
 extern "C" {
@@ -33,6 +32,20 @@ extern "C" {
     fn primary_key(this: &Found) -> JsValue;
     #[wasm_bindgen(method, getter)]
     fn value(this: &Found) -> JsValue;
+    /// A table or an index that may have `getAllRecords`.
+    type Records;
+    #[wasm_bindgen(method, getter, js_name = getAllRecords)]
+    fn method(this: &Records) -> JsValue;
+    #[wasm_bindgen(method, catch, js_name = getAllRecords)]
+    fn get_all_records(this: &Records, options: &Options) -> Result<IdbRequest, JsValue>;
+    /// Its options.
+    type Options;
+    #[wasm_bindgen(method, setter)]
+    fn set_query(this: &Options, range: &JsValue);
+    #[wasm_bindgen(method, setter)]
+    fn set_count(this: &Options, limit: u32);
+    #[wasm_bindgen(method, setter)]
+    fn set_direction(this: &Options, direction: &str);
 }
 
 /// Refuses reads that make no sense, before the browser is asked.
@@ -52,7 +65,7 @@ pub(super) async fn answer(
     sealer: &Sealer,
 ) -> Result<Vec<Vec<Record>>, Fault> {
     let names = schema::names(reads.iter().map(table));
-    let transaction = write::begin(database, &names, IdbTransactionMode::Readonly, Durability::Relaxed)?;
+    let transaction = write::begin_reading(database, &names)?;
     let watched = wait::Watched::new(transaction.clone());
     let asked = ask(&transaction, reads).map_err(|thrown| errors::in_transaction(&thrown))?;
     asked.answered(watched, None).await?;
@@ -61,7 +74,8 @@ pub(super) async fn answer(
 
 /// The requests for `reads`, in a transaction that has their tables.
 pub(super) fn ask(transaction: &IdbTransaction, reads: &[Read]) -> Result<Requests, JsValue> {
-    reads.iter().map(|read| Asked::ask(transaction, read)).collect::<Result<_, _>>().map(Requests)
+    let mut stores = write::Stores::new(transaction);
+    reads.iter().map(|read| Asked::ask(stores.of(table(read))?, read)).collect::<Result<_, _>>().map(Requests)
 }
 
 /// Reads that were issued.
@@ -134,18 +148,19 @@ impl Source {
             Self::Table(store) => store,
             Self::Index(index) => index,
         };
-        let Ok(method) = values::property(source, "getAllRecords").dyn_into::<Function>() else {
+        let source: &Records = source.unchecked_ref();
+        if source.method().is_undefined() {
             return Ok(None);
-        };
-        let options = Object::new();
-        values::set(&options, "query", range)?;
+        }
+        let options: Options = Object::new().unchecked_into();
+        options.set_query(range);
         if let Some(limit) = limit {
-            values::set(&options, "count", &JsValue::from_f64(f64::from(limit)))?;
+            options.set_count(limit);
         }
         if descending {
-            values::set(&options, "direction", &JsValue::from_str("prev"))?;
+            options.set_direction("prev");
         }
-        Ok(Some(method.call1(source, &options)?.unchecked_into()))
+        source.get_all_records(&options).map(Some)
     }
 
     /// Rows and their keys; at most `limit` of them, which is not 0.
@@ -198,8 +213,7 @@ enum Asked {
 }
 
 impl Asked {
-    fn ask(transaction: &IdbTransaction, read: &Read) -> Result<Self, JsValue> {
-        let store = transaction.object_store(table(read).name())?;
+    fn ask(store: &IdbObjectStore, read: &Read) -> Result<Self, JsValue> {
         match read {
             Read::Key(table, key) => {
                 let request = store.get(&values::key(key))?;
@@ -208,13 +222,13 @@ impl Asked {
             Read::Count { from, to, .. } if is_empty(from, to) => Ok(Self::Count(None)),
             Read::Count { index, from, to, .. } => {
                 let range = values::range(from.as_deref(), to.as_deref())?;
-                Ok(Self::Count(Some(Source::of(store, *index)?.count(&range)?)))
+                Ok(Self::Count(Some(Source::of(store.clone(), *index)?.count(&range)?)))
             }
             Read::Range { from, to, limit, .. } if is_empty(from, to) || *limit == Some(0) => {
                 Ok(Self::Nothing)
             }
             Read::Range { table, index, from, to, descending, limit } => {
-                let source = Source::of(store, *index)?;
+                let source = Source::of(store.clone(), *index)?;
                 let range = values::range(from.as_deref(), to.as_deref())?;
                 if let Some(request) = source.records(&range, *limit, *descending)? {
                     return Ok(Self::Records { table: *table, request });

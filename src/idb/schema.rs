@@ -17,6 +17,9 @@ pub const VERSION: u32 = 3;
 /// The object store of the wrapped data key; no [`Table`], so no row can come near it.
 pub(super) const KEYS: &str = "keys";
 
+/// Its key there.
+pub(super) const DATA_KEY: &str = "data";
+
 /// A record's revision.
 pub(super) const REVISION: &str = "r";
 
@@ -25,6 +28,6 @@ pub(super) const SEALED: &str = "s";
 
 /// Names of tables as a transaction takes them, each once.
 pub(super) fn names(tables: impl IntoIterator<Item = Table>) -> js_sys::Array {
-    let tables: std::collections::BTreeSet<Table> = tables.into_iter().collect();
+    let tables: crate::base::Set<Table> = tables.into_iter().collect();
     tables.into_iter().map(|table| JsValue::from_str(table.name())).collect()
 }

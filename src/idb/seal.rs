@@ -3,6 +3,10 @@
 //! A sealed body is a random 24-byte nonce, the ciphertext and the tag. Table, key and revision
 //! are additional data, so a body opens only in the row it was written to. The nonce is long
 //! enough to be drawn at random for every write.
+//!
+//! A row read again, byte for byte the same, is not opened again.
+
+use std::cell::RefCell;
 
 use chacha20poly1305::aead::{AeadInPlace, KeyInit};
 use chacha20poly1305::{Tag, XChaCha20Poly1305, XNonce};
@@ -27,13 +31,30 @@ impl Place<'_> {
     }
 }
 
+/// Rows kept open.
+const KEPT: usize = 1024;
+/// Greatest sealed row that is kept open, in bytes.
+const KEPT_BYTES: usize = 1024;
+
 /// Seals and opens rows. Its key is wiped from memory when it is dropped.
-pub(super) struct Sealer(XChaCha20Poly1305);
+pub(super) struct Sealer {
+    cipher: XChaCha20Poly1305,
+    /// Rows opened lately, each at a place that its nonce chooses: those that lists and pages show
+    /// are read over and over.
+    kept: RefCell<Vec<Option<Kept>>>,
+}
+
+/// A row that was opened.
+struct Kept {
+    aad: Vec<u8>,
+    sealed: Vec<u8>,
+    body: Vec<u8>,
+}
 
 impl Sealer {
     /// A sealer under a data key.
     pub(super) fn new(key: &[u8; 32]) -> Self {
-        Self(XChaCha20Poly1305::new(key.into()))
+        Self { cipher: XChaCha20Poly1305::new(key.into()), kept: RefCell::default() }
     }
 
     /// Seals the body of the row at `place`.
@@ -43,9 +64,29 @@ impl Sealer {
 
     /// Opens the body of the row at `place`.
     pub(super) fn open(&self, place: Place<'_>, sealed: &[u8]) -> Result<Vec<u8>, StoreError> {
-        self.open_with(&place.bytes(), sealed).ok_or_else(|| {
+        let aad = place.bytes();
+        let at = kept_at(place.table, sealed);
+        if let Some(at) = at
+            && let Some(Some(kept)) = self.kept.borrow().get(at)
+            && kept.sealed == sealed
+            && kept.aad == aad
+        {
+            return Ok(kept.body.clone());
+        }
+        let body = self.open_with(&aad, sealed).ok_or_else(|| {
             StoreError::Corrupt(format!("a row of table {} does not open", place.table.name()))
-        })
+        })?;
+        if let Some(at) = at {
+            let mut kept = self.kept.borrow_mut();
+            kept.resize_with(KEPT, || None);
+            kept[at] = Some(Kept { aad, sealed: sealed.to_vec(), body: body.clone() });
+        }
+        Ok(body)
+    }
+
+    /// Lets go of what was opened.
+    pub(super) fn forget(&self) {
+        self.kept.take();
     }
 
     /// Seals `body`, bound to `aad`.
@@ -56,7 +97,7 @@ impl Sealer {
         out.extend_from_slice(body);
         let (nonce, text) = out.split_at_mut(NONCE);
         let tag = self
-            .0
+            .cipher
             .encrypt_in_place_detached(XNonce::from_slice(nonce), aad, text)
             .map_err(|_| StoreError::Failed("a row is too large to seal".into()))?;
         out.extend_from_slice(&tag);
@@ -69,9 +110,18 @@ impl Sealer {
         let (text, tag) = rest.split_at_checked(rest.len().checked_sub(TAG)?)?;
         let mut body = text.to_vec();
         let tag = Tag::from_slice(tag);
-        self.0.decrypt_in_place_detached(XNonce::from_slice(nonce), aad, &mut body, tag).ok()?;
+        self.cipher.decrypt_in_place_detached(XNonce::from_slice(nonce), aad, &mut body, tag).ok()?;
         Some(body)
     }
+}
+
+/// Where a row is kept, if it is one that is shown.
+fn kept_at(table: Table, sealed: &[u8]) -> Option<usize> {
+    use Table::{Consent, Groups, Listing, Messages, Threads};
+    let shown = matches!(table, Messages | Groups | Threads | Listing | Consent);
+    let [low, high, ..] = sealed else { return None };
+    let at = usize::from(u16::from_le_bytes([*low, *high])) % KEPT;
+    (shown && sealed.len() <= KEPT_BYTES).then_some(at)
 }
 
 /// Fills `out` from the browser's generator, which works without a secure context too.

@@ -103,6 +103,7 @@ impl Store for IdbStore {
 
     fn close(&self) -> LocalBoxFuture<'_, ()> {
         self.connection.close();
+        self.key.sealer.forget();
         Box::pin(ready(()))
     }
 }

@@ -5,16 +5,17 @@
 //! answers in that order and commits when all are answered, so the handler of the last check comes
 //! before that and can abort the whole.
 //!
-//! The transaction is never told to commit early. That would save an answer, but Firefox then
-//! completes a transaction in which a request failed, and a taken key would go unnoticed.
+//! Once the checks hold, the transaction is told to commit without waiting for the answers of the
+//! writes. Firefox then completes a transaction in which a request failed, and a taken key would go
+//! unnoticed: so it is told only where a try has shown that such a transaction is aborted.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use js_sys::{Array, Function, Object, Reflect};
+use js_sys::{Array, Object};
+use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};
-use web_sys::{IdbDatabase, IdbObjectStore, IdbRequest, IdbTransaction, IdbTransactionMode};
+use web_sys::{IdbDatabase, IdbObjectStore, IdbRequest, IdbTransaction};
 
 use super::errors::{self, Fault};
 use super::seal::{Place, Sealer};
@@ -60,25 +61,28 @@ impl Unit {
 
     /// Writes the unit.
     pub(super) async fn write(&self, database: &IdbDatabase) -> Result<(), Fault> {
-        let mode =
-            if self.steps.is_empty() { IdbTransactionMode::Readonly } else { IdbTransactionMode::Readwrite };
-        let transaction = begin(database, &self.tables, mode, self.durability)?;
+        let early = commits_early(database).await;
+        let transaction = match self.steps.is_empty() {
+            true => begin_reading(database, &self.tables)?,
+            false => begin(database, &self.tables, self.durability)?,
+        };
         let watched = wait::Watched::new(transaction.clone());
         // Dropping `watched` aborts, should a request throw.
-        let verdict = self.issue(&transaction).map_err(|thrown| errors::in_transaction(&thrown))?;
+        let verdict = self.issue(&transaction, early).map_err(|thrown| errors::in_transaction(&thrown))?;
         match watched.ended().await {
             Err(_) if verdict.is_stale() => Err(StoreError::Stale.into()),
             other => other,
         }
     }
 
-    fn issue(&self, transaction: &IdbTransaction) -> Result<Verdict, JsValue> {
-        let mut stores = Stores { transaction, open: BTreeMap::new() };
+    fn issue(&self, transaction: &IdbTransaction, early: bool) -> Result<Verdict, JsValue> {
+        let mut stores = Stores::new(transaction);
         let mut found = Vec::with_capacity(self.checks.len());
         for (table, key, revision) in &self.checks {
             found.push((stores.of(*table)?.get(key)?, *revision));
         }
-        let verdict = Verdict::on_last(found, transaction);
+        let unchecked = found.is_empty();
+        let verdict = Verdict::on_last(found, transaction, early);
         for step in &self.steps {
             match step {
                 Step::Put { table, key, value } => stores.of(*table)?.put_with_key(value, key)?,
@@ -86,8 +90,41 @@ impl Unit {
                 Step::Delete { table, keys } => stores.of(*table)?.delete(keys)?,
             };
         }
+        if early && unchecked {
+            commit(transaction)?;
+        }
         Ok(verdict)
     }
+}
+
+thread_local! {
+    /// Whether this browser aborts a transaction in which a request fails after it was told to
+    /// commit, once it was tried.
+    static ABORTS: Cell<Option<bool>> = const { Cell::new(None) };
+}
+
+/// Whether transactions are told to commit.
+async fn commits_early(database: &IdbDatabase) -> bool {
+    if let Some(known) = ABORTS.get() {
+        return known;
+    }
+    ABORTS.set(Some(false));
+    let aborts = matches!(add_taken(database).await, Err(Fault::Final(StoreError::Exists)));
+    ABORTS.set(Some(aborts));
+    aborts
+}
+
+/// Adds under the one key every database has, and commits before that can fail.
+async fn add_taken(database: &IdbDatabase) -> Result<(), Fault> {
+    let names = Array::of1(&JsValue::from_str(schema::KEYS));
+    let transaction = begin(database, &names, Durability::Relaxed)?;
+    let watched = wait::Watched::new(transaction.clone());
+    transaction
+        .object_store(schema::KEYS)
+        .and_then(|keys| keys.add_with_key(&JsValue::NULL, &JsValue::from_str(schema::DATA_KEY)))
+        .and_then(|_| commit(&transaction))
+        .map_err(|thrown| errors::in_transaction(&thrown))?;
+    watched.ended().await
 }
 
 impl Step {
@@ -112,11 +149,37 @@ impl Step {
     }
 }
 
+#[wasm_bindgen]
+extern "C" {
+    /// A database: `web-sys` has the options of a transaction only behind a flag of the whole build.
+    type Database;
+    #[wasm_bindgen(method, catch)]
+    fn transaction(
+        this: &Database,
+        names: &Array,
+        mode: &str,
+        options: &JsValue,
+    ) -> Result<IdbTransaction, JsValue>;
+    /// A transaction that can be told to commit, which `web-sys` calls deprecated.
+    type Transaction;
+    #[wasm_bindgen(method, catch)]
+    fn commit(this: &Transaction) -> Result<(), JsValue>;
+}
+
+/// Tells a transaction that nothing more will be asked of it.
+fn commit(transaction: &IdbTransaction) -> Result<(), JsValue> {
+    transaction.unchecked_ref::<Transaction>().commit()
+}
+
+/// Begins a transaction that only reads, over the named stores.
+pub(super) fn begin_reading(database: &IdbDatabase, names: &Array) -> Result<IdbTransaction, Fault> {
+    begin_with(database, names, "readonly", &JsValue::UNDEFINED)
+}
+
 /// Begins a transaction over the named stores.
 pub(super) fn begin(
     database: &IdbDatabase,
     names: &Array,
-    mode: IdbTransactionMode,
     durability: Durability,
 ) -> Result<IdbTransaction, Fault> {
     let options = Object::new();
@@ -124,30 +187,39 @@ pub(super) fn begin(
         Durability::Relaxed => "relaxed",
         Durability::Strict => "strict",
     };
-    let mode = if mode == IdbTransactionMode::Readwrite { "readwrite" } else { "readonly" };
     values::set(&options, "durability", &JsValue::from_str(durability))
-        .and_then(|()| Reflect::get(database, &JsValue::from_str("transaction")))
-        .and_then(|method| {
-            // `web-sys` has the options only behind a flag of the whole build.
-            method.unchecked_into::<Function>().call3(database, names, &JsValue::from_str(mode), &options)
-        })
-        .map(JsCast::unchecked_into)
-        .map_err(|thrown| errors::in_transaction(&thrown))
+        .map_err(|thrown| errors::in_transaction(&thrown))?;
+    begin_with(database, names, "readwrite", &options)
+}
+
+fn begin_with(
+    database: &IdbDatabase,
+    names: &Array,
+    mode: &str,
+    options: &JsValue,
+) -> Result<IdbTransaction, Fault> {
+    let database: &Database = database.unchecked_ref();
+    database.transaction(names, mode, options).map_err(|thrown| errors::in_transaction(&thrown))
 }
 
 /// Object stores of a transaction, each looked up once.
-struct Stores<'a> {
+pub(super) struct Stores<'a> {
     transaction: &'a IdbTransaction,
-    open: BTreeMap<Table, IdbObjectStore>,
+    open: Vec<(Table, IdbObjectStore)>,
 }
 
-impl Stores<'_> {
-    fn of(&mut self, table: Table) -> Result<&IdbObjectStore, JsValue> {
-        use std::collections::btree_map::Entry;
-        Ok(match self.open.entry(table) {
-            Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => entry.insert(self.transaction.object_store(table.name())?),
-        })
+impl<'a> Stores<'a> {
+    pub(super) fn new(transaction: &'a IdbTransaction) -> Self {
+        Self { transaction, open: Vec::new() }
+    }
+
+    pub(super) fn of(&mut self, table: Table) -> Result<&IdbObjectStore, JsValue> {
+        let known = self.open.iter().position(|(one, _)| *one == table);
+        let at = known.unwrap_or(self.open.len());
+        if known.is_none() {
+            self.open.push((table, self.transaction.object_store(table.name())?));
+        }
+        Ok(&self.open[at].1)
     }
 }
 
@@ -158,7 +230,7 @@ struct Verdict {
 }
 
 impl Verdict {
-    fn on_last(found: Vec<(IdbRequest, u64)>, transaction: &IdbTransaction) -> Self {
+    fn on_last(found: Vec<(IdbRequest, u64)>, transaction: &IdbTransaction, early: bool) -> Self {
         let stale = Rc::new(Cell::new(false));
         let Some((last, _)) = found.last() else { return Self { stale, last: None } };
         let (last, seen, transaction) = (last.clone(), stale.clone(), transaction.clone());
@@ -166,10 +238,12 @@ impl Verdict {
             let holds = |(request, expected): &(IdbRequest, u64)| {
                 request.result().is_ok_and(|value| values::revision(&value) == *expected)
             };
+            // Only an ended transaction refuses either.
             if !found.iter().all(holds) {
                 seen.set(true);
-                // Only an ended transaction refuses.
                 let _ = transaction.abort();
+            } else if early {
+                let _ = commit(&transaction);
             }
         });
         last.set_onsuccess(Some(handler.as_ref().unchecked_ref()));

@@ -23,6 +23,18 @@ pub mod content_type {
     pub const GROUP_MEMBERSHIP_CHANGE: &str = "group_membership_change";
     /// A request to be removed, version 1.0.
     pub const LEAVE_REQUEST: &str = "leave_request";
+    /// A reaction, version 1.0 (JSON) or 2.0.
+    pub const REACTION: &str = "reaction";
+    /// A read receipt, version 1.0.
+    pub const READ_RECEIPT: &str = "readReceipt";
+    /// A reply, version 1.0.
+    pub const REPLY: &str = "reply";
+    /// A deletion, version 1.0.
+    pub const DELETE_MESSAGE: &str = "deleteMessage";
+    /// An edit, version 1.0.
+    pub const EDIT_MESSAGE: &str = "editMessage";
+    /// Parameter of replies: the message answered.
+    pub const REFERENCE: &str = "reference";
     /// What the devices of one inbox tell each other, version 1.0; only in their sync group.
     pub const DEVICE_SYNC: &str = "application/x-protobuf";
     /// Parameter of text: how it is encoded.
@@ -32,14 +44,15 @@ pub mod content_type {
 }
 
 /// Standard types that do not wake receivers unless the app says so.
-const SILENT: [&str; 7] = [
+const SILENT: [&str; 8] = [
     content_type::GROUP_MEMBERSHIP_CHANGE,
     content_type::GROUP_UPDATED,
     content_type::LEAVE_REQUEST,
     content_type::DEVICE_SYNC,
-    "deleteMessage",
-    "reaction",
-    "readReceipt",
+    content_type::DELETE_MESSAGE,
+    content_type::EDIT_MESSAGE,
+    content_type::REACTION,
+    content_type::READ_RECEIPT,
 ];
 
 /// What a content is.
@@ -56,9 +69,14 @@ pub struct ContentType {
 }
 
 impl ContentType {
+    /// A type.
+    pub fn new(authority: &str, type_id: &str, major: u32, minor: u32) -> Self {
+        Self { authority: authority.into(), type_id: type_id.into(), major, minor }
+    }
+
     /// A type of the standard authority.
     pub fn xmtp(type_id: &str, major: u32, minor: u32) -> Self {
-        Self { authority: content_type::AUTHORITY.into(), type_id: type_id.into(), major, minor }
+        Self::new(content_type::AUTHORITY, type_id, major, minor)
     }
 
     /// True for `xmtp.org/group_updated` and `xmtp.org/group_membership_change` of any version:
@@ -391,10 +409,35 @@ mod tests {
 
     #[test]
     fn push_defaults_follow_the_type() {
-        assert!(ContentType::xmtp("text", 1, 0).pushes_by_default());
-        assert!(ContentType::xmtp("reply", 1, 0).pushes_by_default());
-        assert!(!ContentType::xmtp("reaction", 2, 0).pushes_by_default());
-        assert!(!ContentType::xmtp("readReceipt", 1, 0).pushes_by_default());
+        let wake = [
+            "text",
+            "markdown",
+            "reply",
+            "attachment",
+            "remoteStaticAttachment",
+            "multiRemoteStaticAttachment",
+            "transactionReference",
+            "walletSendCalls",
+            "a later one",
+        ];
+        let silent = [
+            "group_membership_change",
+            "group_updated",
+            "leave_request",
+            "reaction",
+            "readReceipt",
+            "deleteMessage",
+            "editMessage",
+            "application/x-protobuf",
+        ];
+        for major in [1, 2] {
+            assert!(wake.iter().all(|id| ContentType::xmtp(id, major, 0).pushes_by_default()));
+            assert!(!silent.iter().any(|id| ContentType::xmtp(id, major, 0).pushes_by_default()));
+        }
+        for id in ["actions", "intent"] {
+            let other = ContentType { authority: "coinbase.com".into(), ..ContentType::xmtp(id, 1, 0) };
+            assert!(other.pushes_by_default());
+        }
         let custom = ContentType { authority: "example.org".into(), ..ContentType::xmtp("reaction", 1, 0) };
         assert!(custom.pushes_by_default());
         assert_eq!(custom.to_string(), "example.org/reaction:1.0");

@@ -8,6 +8,7 @@
 //! kinds have the numbers of the one-log-per-topic delivery service; an identity update stays
 //! bytes inside its envelope, because a refused update still holds its place in the inbox's log.
 
+pub mod about;
 mod content;
 mod device_sync;
 mod envelope;

@@ -9,7 +9,7 @@ use dovetail::dm::{Candidate, winner};
 use dovetail::mls::{Group, Scratch};
 use dovetail::store::rows::{
     AttemptRow, ConsentRow, CountersRow, GroupKind, GroupRow, GroupState, IntentRow, IntentState, ListingRow,
-    MessageKind, MessageRow, MessageStatus, MlsPageRow, Operation, PositionRow, Row, ThreadGroup, ThreadRow,
+    MessageRow, MessageStatus, MlsPageRow, Operation, PositionRow, Row, ThreadGroup, ThreadRow,
 };
 use dovetail::store::{MemoryStore, Read, Record, Store, Table};
 use futures::FutureExt;
@@ -193,13 +193,18 @@ fn check_messages(dump: &Dump) {
             }
             MessageStatus::Failed(_) => assert!(waiting.is_empty(), "a failed message is given up"),
         }
-        if row.kind == MessageKind::Application && row.status == MessageStatus::Published {
+        if row.is_sent() && row.status == MessageStatus::Published {
             let newest = activity.entry(row.group).or_insert(row.sent_ns);
             *newest = row.sent_ns.max(*newest);
         }
     }
     for (id, group) in &groups {
-        assert_eq!(group.last_message_ns, activity.get(id).copied(), "activity");
+        let newest = activity.get(id).copied();
+        // What has disappeared still counts.
+        match group.settings.disappear_in_ns {
+            0 => assert_eq!(group.last_message_ns, newest, "activity"),
+            _ => assert!(group.last_message_ns >= newest, "activity"),
+        }
     }
 }
 

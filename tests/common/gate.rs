@@ -55,6 +55,7 @@ pub struct Gate {
     plan: RefCell<Option<Plan>>,
     applies: Cell<u64>,
     calls: Cell<u64>,
+    publishes: Cell<u64>,
     dead: Cell<bool>,
     /// Everything handed to the service, by every life of the page.
     pub handed: Rc<RefCell<Vec<Handed>>>,
@@ -89,6 +90,11 @@ impl Gate {
         self.applies.set(0);
         self.calls.set(0);
         *self.plan.borrow_mut() = plan;
+    }
+
+    /// How often something was handed out.
+    pub fn publishes(&self) -> u64 {
+        self.publishes.get()
     }
 
     /// Writes and calls since the count began.
@@ -285,6 +291,7 @@ impl GatedDelivery {
 impl Delivery for GatedDelivery {
     fn publish(&self, batch: Vec<Outgoing>) -> LocalBoxFuture<'_, Result<Vec<Receipt>, DeliveryError>> {
         async move {
+            self.gate.publishes.set(self.gate.publishes.get() + 1);
             if !self.gate.dead.get() {
                 self.watch(&batch);
             }

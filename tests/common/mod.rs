@@ -2,11 +2,13 @@
 #![allow(dead_code)] // each test file uses its part
 
 pub mod chance;
+pub mod content;
 pub mod devices;
 pub mod dump;
 pub mod forge;
 pub mod gate;
 pub mod group;
+pub mod seed;
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -186,6 +188,11 @@ impl World {
             wait
         });
         true
+    }
+
+    /// The time, in milliseconds.
+    pub fn now_ms(&self) -> i64 {
+        self.platform.now.get() / 1_000_000
     }
 
     /// A new user with a database of its own, registered. Equal names are one account, so the

@@ -8,7 +8,11 @@ import { load } from "./load.mjs";
 const api = await load("index.ts");
 const errors = await load("errors.ts");
 const { addressOf, keccak256 } = await load("ethereum.ts");
-const { DecodedMessage, CodecRegistry } = api;
+const { allCodecs } = await load("content/built-in.ts");
+const { DecodedMessage } = api;
+
+/** Codes of content, which Rust does not look into. */
+const CONTENT = ["decrypt", "digest_mismatch", "malformed", "too_large", "unknown_type"].map((reason) => `content.${reason}`);
 
 test("raw errors become DovetailErrors with their code", () => {
   const cause = new Error("inner");
@@ -42,7 +46,7 @@ test("the codes are those of the Rust side, and a few of this side", () => {
   const rust = codes(file("src/error.rs"), /^ {4}\("([a-z_.]+)",/gm);
   assert.ok(rust.length > 30);
   assert.deepEqual(union, documented);
-  assert.deepEqual(union, [...rust, "stream.failed", "stream.invalid_retry_attempts", "wasm.load_failed", "wasm.unsupported"].sort());
+  assert.deepEqual(union, [...rust, ...CONTENT, "stream.failed", "stream.invalid_retry_attempts", "wasm.load_failed", "wasm.unsupported"].sort());
 });
 
 test("error classes keep the names and messages other SDKs use", () => {
@@ -67,8 +71,12 @@ test("enums have the values other SDKs use", () => {
     GroupMessageKind: ["Application", "MembershipChange"],
     IdentifierKind: ["Ethereum", "Passkey"],
     ListConversationsOrderBy: ["CreatedAt", "LastActivity"],
-    MessageSortBy: ["SentAt", "InsertedAt"],
+    MessageSortBy: ["SentAt", "InsertedAt", "Delivered"],
     PermissionLevel: ["Member", "Admin", "SuperAdmin"],
+    ActionStyle: ["Primary", "Secondary", "Danger"],
+    Compression: ["Deflate", "Gzip"],
+    ReactionAction: ["Unknown", "Added", "Removed"],
+    ReactionSchema: ["Unknown", "Unicode", "Shortcode", "Custom"],
     SortDirection: ["Ascending", "Descending"],
   };
   for (const [name, members] of Object.entries(values)) {
@@ -91,7 +99,7 @@ const raw = (content, extra = {}) => ({
   ...extra,
 });
 const type = (typeId, versionMinor = 0, authorityId = "xmtp.org", versionMajor = 1) => ({ authorityId, typeId, versionMajor, versionMinor });
-const decode = (content, { codecs = [], ...extra } = {}) => new DecodedMessage(new CodecRegistry(codecs), raw(content, extra));
+const decode = (content, { codecs = [], ...extra } = {}) => new DecodedMessage(allCodecs(codecs), raw(content, extra));
 
 /** What console.warn was told while `run` ran. */
 function warnings(run) {

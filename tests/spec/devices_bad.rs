@@ -16,15 +16,15 @@ use crate::common::forge::Forger;
 use crate::common::group::{frames, sync_all};
 use crate::devices::{ELSEWHERE, SOMEBODY, told, two};
 
-fn save(entity_type: i32, state: i32, entity: &str, at: i64) -> ConsentSave {
+pub fn save(entity_type: i32, state: i32, entity: &str, at: i64) -> ConsentSave {
     ConsentSave { entity_type, state, entity: entity.into(), consented_at_ns: at }
 }
 
 /// A device that speaks in its sync group without its client.
-struct Rogue(Forger, GroupId);
+pub struct Rogue(Forger, GroupId);
 
 impl Rogue {
-    fn of(device: &User) -> Self {
+    pub fn of(device: &User) -> Self {
         Self(Forger::of(device), device.sync_group())
     }
 
@@ -33,7 +33,7 @@ impl Rogue {
         self.0.publish(self.1, self.0.message(self.1, &plaintext));
     }
 
-    fn tell(&self, saves: impl IntoIterator<Item = ConsentSave>) {
+    pub fn tell(&self, saves: impl IntoIterator<Item = ConsentSave>) {
         self.say(&preference_updates(saves.into_iter()));
     }
 }

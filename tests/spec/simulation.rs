@@ -47,13 +47,10 @@ impl Device {
     }
 
     fn listen(&mut self) {
-        let (told, own) = (self.told.clone(), self.user.client.installation());
+        let told = self.told.clone();
         self.events = Some(self.user.client.subscribe(move |event| {
-            if let Event::Message { row, .. } = event
-                && row.sender_installation != own
-                && row.status == MessageStatus::Published
-            {
-                told.borrow_mut().push(row.id);
+            if let Event::Received { id, .. } = event {
+                told.borrow_mut().push(*id);
             }
         }));
     }

@@ -1,32 +1,53 @@
 // Compiled, never run: the types an app sees.
 
 import {
+  ActionStyle,
   type AddMembersResult,
+  type Attachment,
   BrowserDelivery,
+  type BuiltInContentTypes,
   Client,
+  Compression,
   ConsentState,
   type ContentCodec,
   type DecodedMessage,
   type Delivery,
   type Dm,
   DovetailError,
+  type EncodedContent,
+  type EnrichedReply,
   type Group,
   type GroupPermissions,
   GroupPermissionsOptions,
-  type GroupUpdated,
   type InboxState,
   type Installation,
-  type LeaveRequest,
   MetadataField,
   PermissionPolicy,
   PermissionUpdateType,
+  type Reaction,
+  ReactionAction,
+  ReactionSchema,
   type UserPreferenceUpdate,
   createEOASigner,
+  decompressContent,
+  decryptAttachment,
+  encodeMarkdown,
+  encodeReply,
+  encryptAttachment,
+  isActions,
+  isEditMessage,
   isLeaveRequest,
+  isMarkdown,
+  isReaction,
+  isReadReceipt,
+  isRemoteAttachment,
+  isReply,
   isText,
+  isTextReply,
+  isWalletSendCalls,
 } from "../../js/index.js";
 
-type BuiltIn = string | GroupUpdated | LeaveRequest;
+type BuiltIn = BuiltInContentTypes;
 
 const signer = createEOASigner();
 const address: string = signer.getIdentifier().identifier;
@@ -40,8 +61,57 @@ for await (const message of await client.conversations.streamAllMessages()) {
   const content: BuiltIn | undefined = message.content;
   if (isText(message)) message.content?.toUpperCase();
   if (isLeaveRequest(message)) message.content?.authenticatedNote?.length.toFixed();
+  if (isMarkdown(message)) message.content?.toUpperCase();
+  if (isReaction(message) && message.content?.action === ReactionAction.Added) message.content.content.toUpperCase();
+  if (isTextReply(message)) message.content?.content?.toUpperCase();
+  if (isReply(message)) {
+    const answered: DecodedMessage | null | undefined = message.content?.inReplyTo;
+    // @ts-expect-error: a reply can say anything
+    message.content?.content.toUpperCase();
+    void answered;
+  }
+  if (isActions(message)) message.content?.actions[0]?.expiresAtNs?.toString();
+  if (isWalletSendCalls(message)) message.content?.calls[0]?.metadata?.["note"]?.toUpperCase();
+  if (isEditMessage(message)) await decompressContent(message.content?.editedContent as EncodedContent);
+  if (isRemoteAttachment(message) && message.content) await decryptAttachment(new Uint8Array(), message.content);
+  if (isReadReceipt(message)) void message.content;
+  if (message.contentError?.code === "content.unknown_type") message.encodedContent.content.length.toFixed();
+  if (typeof content === "object" && "referenceId" in content) {
+    const said: Exclude<BuiltIn, EnrichedReply> | undefined = content.content;
+    void said;
+  }
   void content;
 }
+
+const reaction: Reaction = {
+  reference: id,
+  referenceInboxId: "",
+  action: ReactionAction.Added,
+  content: "+1",
+  schema: ReactionSchema.Unicode,
+};
+const file: Attachment = { mimeType: "text/plain", content: new Uint8Array() };
+const { payload, ...rest } = await encryptAttachment(file);
+const sent: string[] = [
+  await dm.sendMarkdown("# hi", { compression: Compression.Gzip }),
+  await dm.sendReaction(reaction),
+  await dm.sendReadReceipt(),
+  await dm.sendReply({ reference: id, content: await encodeMarkdown("hi") }),
+  await dm.send(await encodeReply({ reference: id, content: await encodeMarkdown("hi") }), { shouldPush: false }),
+  await dm.sendAttachment(file),
+  await dm.sendRemoteAttachment({ ...rest, url: `https://example.org/${payload.length}`, scheme: "https://" }),
+  await dm.sendMultiRemoteAttachment({ attachments: [{ ...rest, url: "https://example.org", scheme: "https://" }] }),
+  await dm.sendTransactionReference({ networkId: "1", reference: "0x" }),
+  await dm.sendWalletSendCalls({ version: "1", chainId: "0x1", from: "0x", calls: [{ to: "0x" }] }),
+  await dm.sendActions({ id: "1", description: "?", actions: [{ id: "a", label: "A", style: ActionStyle.Danger }] }),
+  await dm.sendIntent({ id: "1", actionId: "a", metadata: { at: 1 } }),
+  await dm.editMessage(id, "hello!"),
+  await dm.deleteMessage(id),
+];
+// @ts-expect-error: a reply says something
+await dm.sendReply({ reference: id });
+// @ts-expect-error: wallet calls tell what for
+await dm.sendWalletSendCalls({ version: "1", chainId: "0x1", from: "0x", calls: [{ metadata: { description: "x" } }] });
 
 const group: Group<BuiltIn> = await client.conversations.createGroup(["aa"], {
   groupName: "name",
@@ -79,6 +149,10 @@ const wallet = { type: "EOA" as const, getIdentifier: async () => signer.getIden
 const polls = await Client.create(wallet, { codecs: [new PollCodec()] });
 const poll = (await (await polls.conversations.createDm("aa")).lastMessage())?.content;
 if (typeof poll === "object" && "votes" in poll) poll.votes.toFixed();
+if (typeof poll === "object" && "referenceId" in poll) {
+  const said: Exclude<BuiltIn, EnrichedReply> | { votes: number } | undefined = poll.content;
+  void said;
+}
 
 await client.preferences.sync();
 await client.syncAllDeviceSyncGroups();
@@ -92,6 +166,19 @@ await client.revokeInstallations(installations.map(({ bytes }) => bytes));
 await Client.revokeInstallations(wallet, "aa", [installations[0]?.id ?? ""], "local");
 const reached: Map<string, boolean> = await Client.canMessage([signer.getIdentifier()]);
 const end: bigint | undefined = (await client.fetchKeyPackageStatuses(["aa"])).get("aa")?.lifetime?.notAfter;
+
+for await (const event of await client.streamEvents({ kinds: ["consent.changed", "message.received"] })) {
+  const decided: ConsentState | undefined = event.type === "consent.changed" ? event.state : undefined;
+  const type: string | undefined = event.type === "message.received" ? event.contentType?.typeId : undefined;
+  // @ts-expect-error: an event cannot be changed
+  event.type = "lagged";
+  console.log(decided, type);
+}
+// @ts-expect-error: no such kind
+await client.streamEvents({ kinds: ["message.sent"] });
+const durable = await client.conversations.consume({ scope: { consentStates: [ConsentState.Allowed] } });
+const cursor: string | undefined = (await durable.next()).value?.cursor;
+await client.conversations.replay(cursor, { onValue: async ({ id }) => console.log(id) });
 
 try {
   await polls.close();
@@ -107,4 +194,4 @@ await client.conversations.createDm(5);
 // @ts-expect-error: contract wallets are not supported
 await Client.create({ ...wallet, type: "SCW" });
 
-export { end, failed, id, list, page, permissions, reached, states, texts };
+export { end, failed, id, list, page, permissions, reached, sent, states, texts };

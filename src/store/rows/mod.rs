@@ -12,9 +12,11 @@ mod outbox;
 mod thread;
 
 pub use group::{GroupKind, GroupRow, GroupState, Hold, MemberView, SettingsView};
-pub use inbound::{AssociationRow, ConsumerRow, EnvelopeRow, EnvelopeState, PositionRow};
+pub use inbound::{AssociationRow, ConsumedRow, ConsumerRow, EnvelopeRow, EnvelopeState, PositionRow};
 pub use installation::{CountersRow, InstallationRow, OfferRow, SyncGroupsRow};
-pub use message::{AnnotationRow, ContentTypeView, MessageKind, MessageRow, MessageStatus, TranscriptRow};
+pub use message::{
+    AnnotationRow, ContentTypeView, MessageKind, MessageRow, MessageStatus, NotesRow, TranscriptRow,
+};
 pub use mls::{MlsGlobalRow, MlsPageRow};
 pub use outbox::{
     AttemptRow, IntentRow, IntentState, LeftOut, Operation, Outcome, OwedWelcome, Recipient, Wish,
@@ -25,6 +27,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::{StoreError, Table};
+use crate::base;
 use crate::consent::Record;
 
 const FORMAT: u8 = 1;
@@ -45,7 +48,7 @@ pub trait Row: Serialize + DeserializeOwned {
     /// The body.
     fn encode(&self) -> Vec<u8> {
         // Only a type that refuses to serialise could fail, and none of ours does.
-        postcard::to_extend(self, vec![FORMAT]).unwrap_or_default()
+        base::encode(self, vec![FORMAT]).unwrap_or_default()
     }
 
     /// Reads a body.

@@ -213,6 +213,7 @@ fn conversation_examples() -> Vec<Example> {
         example("message_derived", message(MessageKind::MembershipChange, MessageStatus::Published)),
         example("message_unpublished", message(MessageKind::Application, MessageStatus::Unpublished)),
         example("message_failed", message(MessageKind::Application, MessageStatus::Failed("code".into()))),
+        example("message_deleted", message(MessageKind::Deleted, MessageStatus::Published)),
         example("consent_unknown", consent(Entity::Conversation(GROUP), State::Unknown)),
         example("consent_allowed", consent(Entity::Inbox(ALICE), State::Allowed)),
         example("consent_denied", consent(Entity::Inbox(ALICE), State::Denied)),
@@ -229,8 +230,14 @@ fn conversation_examples() -> Vec<Example> {
             "annotation",
             AnnotationRow { target: MESSAGE, message: MessageId([0x34; 32]), by_super_admin: true },
         ),
+        example("notes", NotesRow::empty(ThreadId::Group(GROUP))),
+        example(
+            "notes_full",
+            NotesRow { thread: stitched, annotated: true, read: vec![(ALICE, TIME)], awaited: vec![MESSAGE] },
+        ),
         example("owed_decision", OwedDecisionRow(consent(Entity::Inbox(ALICE), State::Denied).0)),
         example("consumer", ConsumerRow { group: GROUP, acknowledged: 300 }),
+        example("consumed", ConsumedRow { acknowledged: 300 }),
     ]
 }
 
