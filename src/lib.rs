@@ -30,6 +30,7 @@
 //! | the list | [`engine::list`], `client::list` |
 //! | consent | [`engine::consent`], [`consent`] |
 //! | archives | `archive` (a module of its own, loaded on first use), `client::archive`, [`engine::import`] |
+//! | what other devices of the inbox decided | `client::devices`, [`engine::devices`] |
 //!
 //! `tests/layers.rs` holds every module to what it may import. Requirement ids (`DMS-013`) stand
 //! where a rule is enforced and in the names of its tests.
