@@ -22,6 +22,7 @@ mod operate;
 mod outbox;
 mod overhear;
 mod owed;
+mod pace;
 mod pointers;
 mod prepare;
 mod process;
@@ -81,21 +82,16 @@ pub(crate) struct Inner {
     guesses: RefCell<Vec<(ListOptions, Vec<GroupId>)>>,
     sends: send::Queue,
     operations: operate::Waiting,
-    /// One outbox run a group at a time.
-    outboxes: RefCell<BTreeMap<GroupId, Rc<Mutex<()>>>>,
+    sending: pace::Sending,
+    pace: pace::Pace,
+    /// How often an outbox was left to be tried again.
+    retries: Cell<u64>,
     /// Attempts made in this life of the client and not handed out yet.
     fresh: RefCell<BTreeSet<[u8; 32]>>,
     /// How many more Welcomes for an unknown key package are kept.
     room: Cell<usize>,
     /// Own bytes met in a topic: met again, they are no sign of a state rolled back.
     echoes: RefCell<BTreeSet<[u8; 32]>>,
-    kicked: RefCell<BTreeSet<GroupId>>,
-    /// Groups whose last run of the outbox did not end well, with who tries again after a while.
-    stuck: RefCell<BTreeMap<GroupId, Option<u64>>>,
-    retries: Cell<u64>,
-    /// Groups with more in their topic than was read: told of by the service (0), or left there by
-    /// ourselves, with how often reading it back was put off.
-    unread: Rc<RefCell<BTreeMap<GroupId, u8>>>,
     live: RefCell<Option<sync::Live>>,
     retry: pointers::Retry,
     /// The last local time a step was given.

@@ -1,7 +1,7 @@
 //! Opening a database and registering its installation (IDENT, facts 4.4).
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use futures::future::LocalBoxFuture;
@@ -92,14 +92,12 @@ impl Client {
             guesses: RefCell::default(),
             sends: send::Queue::default(),
             operations: operate::Waiting::default(),
-            outboxes: RefCell::new(BTreeMap::new()),
+            sending: Default::default(),
+            pace: Default::default(),
+            retries: Default::default(),
             fresh: RefCell::new(BTreeSet::new()),
             room: Cell::new(0),
             echoes: RefCell::new(BTreeSet::new()),
-            kicked: RefCell::new(BTreeSet::new()),
-            stuck: Default::default(),
-            retries: Default::default(),
-            unread: Default::default(),
             live: RefCell::new(None),
             retry: Default::default(),
             last_ns: Cell::new(0),

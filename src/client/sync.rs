@@ -8,7 +8,6 @@ use futures::StreamExt;
 use futures::channel::mpsc;
 
 use crate::base::{GroupId, InboxId, SequenceId, Topic};
-use crate::client::outbox::GATHER_MS;
 use crate::client::process::{Processed, position};
 use crate::client::{Client, Inner, load};
 use crate::delivery::{DeliveryError, Incoming, Subscription};
@@ -20,8 +19,6 @@ use crate::store::{Read, Table};
 const PAGE: u32 = 200;
 /// Topics of one query.
 const TOPICS: usize = 500;
-/// How often reading what the service told of waits a moment while the app goes on sending.
-const WAITS: usize = 2;
 
 /// What a sync did. One bad conversation never stops the others: it is listed here.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -121,25 +118,18 @@ impl Client {
 
 impl Inner {
     async fn wake(self: &Rc<Self>, topics: BTreeSet<Topic>) {
-        // Several times what was sent is read back at once.
-        for _ in 0..WAITS {
-            if !self.sends.is_busy(self.platform.now()) {
-                break;
-            }
-            self.platform.sleep(GATHER_MS).await;
-        }
+        self.let_send().await;
         for topic in topics {
             // Failures show on the conversation, or come back with the next wake-up or sync.
             match topic {
                 Topic::Group(group) => {
                     // A run under way reads what it makes the service tell us of.
-                    drop(self.outbox(group).lock().await);
-                    let stuck = self.stuck.borrow().contains_key(&group);
-                    if stuck {
+                    self.let_run(group).await;
+                    // The service may be back.
+                    if self.pace.is_stuck(group) {
                         let _ = self.run_outbox(group).await;
                     }
-                    // Read meanwhile?
-                    if !self.unread.borrow().contains_key(&group) {
+                    if !self.pace.is_unread(group) || self.is_told_of_ours(group).await {
                         continue;
                     }
                     let done = self.sync_group(group).await.unwrap_or_default();
@@ -168,6 +158,24 @@ impl Inner {
         }
     }
 
+    /// Whether the service only tells of what we sent, and reading that back is put off.
+    async fn is_told_of_ours(&self, group: GroupId) -> bool {
+        if !self.is_sending() || !self.pace.owes_reading(group) {
+            return false;
+        }
+        let Ok(Some(from)) = self.position_of(group).await else { return false };
+        let asked = vec![(Topic::Group(group), from)];
+        let Ok(answer) = self.delivery.query(asked, PAGE).await else { return false };
+        let ours = self.step(async |step| {
+            let Some(ctx) = step.take_group(group).await? else { return Ok(false) };
+            let ours = |one: &Incoming| ctx.attempts.get(&one.hash).is_some_and(|known| !known.commit);
+            let all = answer.iter().all(ours);
+            step.keep_group(ctx);
+            Ok(all)
+        });
+        answer.len() < PAGE as usize && ours.await.unwrap_or_default()
+    }
+
     /// Subscribes to a topic, once.
     pub(super) fn listen(&self, topic: Topic) {
         let mut live = self.live.borrow_mut();
@@ -176,10 +184,10 @@ impl Inner {
             return;
         }
         let sender = live.topics.clone();
-        let unread = self.unread.clone();
+        let pace = self.pace.clone();
         let wake = Rc::new(move |topic| {
             if let Topic::Group(group) = topic {
-                unread.borrow_mut().entry(group).or_default();
+                pace.heard(group);
             }
             // The receiver is gone once the client is closed.
             let _ = sender.unbounded_send(topic);
@@ -354,10 +362,10 @@ impl Inner {
     /// Reads one group's topic from its position to the end.
     pub(super) async fn sync_group(self: &Rc<Self>, group: GroupId) -> Result<Processed, Error> {
         // Before it is asked for: what comes in afterwards is told again.
-        let left = self.unread.borrow_mut().remove(&group);
+        let before = self.pace.reading(group);
         let read = self.read_group(group).await;
-        if let (Some(left), Err(_)) = (left, &read) {
-            self.unread.borrow_mut().entry(group).or_insert(left);
+        if read.is_err() {
+            self.pace.not_read(group, before);
         }
         read
     }
