@@ -10,9 +10,11 @@ import { Conversations } from "./conversations.js";
 import { Core } from "./core.js";
 import type { Delivery } from "./delivery.js";
 import { DovetailError, SignerUnavailableError } from "./errors.js";
+import { type ClientEvent, type EventStreamOptions, streamEvents } from "./events.js";
 import { Preferences } from "./preferences.js";
 import { identifierOf, signWith } from "./signer.js";
 import type { RawKeyPackageStatus } from "./raw.js";
+import type { AsyncStreamProxy } from "./streams.js";
 import type { ClientOptions, DeliveryOptions, Identifier, InboxState, KeyPackageStatus, Signer } from "./types.js";
 import { instance, withModule } from "./wasm.js";
 
@@ -213,6 +215,19 @@ export class Client<ContentTypes = ExtractCodecContentTypes> {
     const account = check.identifier(identifier, "identifier");
     const [inboxId] = await this.#core.call((raw) => raw.findInboxes([account]));
     return inboxId;
+  }
+
+  /**
+   * Events from now on, of everything this client does and of what other tabs do on its database.
+   * At most 1,024 wait to be taken; further ones are dropped, and `lagged` says so.
+   */
+  async streamEvents(options: EventStreamOptions = {}): Promise<AsyncStreamProxy<ClientEvent>> {
+    return streamEvents(this.#core, options);
+  }
+
+  /** As `preferences.sync()`. */
+  syncAllDeviceSyncGroups(): Promise<void> {
+    return this.preferences.sync();
   }
 
   /** Ends streams and background work and closes the database. Unfinished work goes on next time. */

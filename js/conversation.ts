@@ -21,13 +21,14 @@ import { WALLET_SEND_CALLS, type WalletSendCalls } from "./content/wallet-send-c
 import type { Core } from "./core.js";
 import { type ConsentState, MetadataField } from "./enums.js";
 import { DovetailError } from "./errors.js";
-import { type DecodedMessage, readMessage, readMessages } from "./message.js";
-import { consentState, rawListMessages, rawSend } from "./options.js";
+import { type DecodedMessage, isThere, readMessage, readMessages } from "./message.js";
+import { consentState, rawListMessages, rawSend, rawTypes } from "./options.js";
 import type { RawChange, RawConversation, RawMessage } from "./raw.js";
 import { type AsyncStreamProxy, type StreamOptions, createStream } from "./streams.js";
 import { toDate } from "./time.js";
 import type {
   AddMembersResult,
+  ContentTypesFilter,
   ConversationDebugInfo,
   EncodedContent,
   GroupMember,
@@ -239,6 +240,11 @@ export class Conversation<ContentTypes = unknown> {
     return readMessages<ContentTypes>(this.core.codecs, messages);
   }
 
+  /** When each inbox last sent a read receipt, the own one included: inbox ids to nanoseconds. */
+  async lastReadTimes(): Promise<Map<string, bigint>> {
+    return new Map(await this.core.call((raw) => raw.lastReadTimes(this.id)));
+  }
+
   /** How many messages there are; in a DM without the changes of its members. */
   async countMessages(options?: Omit<ListMessagesOptions, "limit" | "direction">): Promise<bigint> {
     const filter = rawListMessages(options);
@@ -256,17 +262,31 @@ export class Conversation<ContentTypes = unknown> {
     return this.core.call((raw) => raw.setConversationConsent(this.id, decided));
   }
 
-  /** Messages from now on, own ones included, whatever the consent. */
+  /**
+   * Messages from now on, own ones included, whatever the consent. Without reactions and read
+   * receipts, unless they are asked for by type.
+   *
+   * @param options With `recent`, first so many of the newest messages there are, by delivery, then
+   *   what follows them, without a gap and none twice; own ones come once they are published, and
+   *   values go to `onValue` or to the loop, not to both.
+   */
   async stream(
-    options: StreamOptions<RawMessage, DecodedMessage<ContentTypes>> = {},
+    options: StreamOptions<RawMessage, DecodedMessage<ContentTypes>> & ContentTypesFilter & { recent?: number } = {},
   ): Promise<AsyncStreamProxy<DecodedMessage<ContentTypes>>> {
     check.object(options, "options");
+    const recent = check.optional(options.recent, "recent", check.count);
+    if (recent !== undefined) {
+      // Offline it opens all the same.
+      if (!options.disableSync) await this.sync().catch(() => {});
+      const read = (message: RawMessage) => readMessage<ContentTypes>(this.core.codecs, message);
+      return this.core.pull((raw) => raw.replayRecent(this.id, recent), read, options);
+    }
     const source = this.core.source(
-      { of: "messages", conversationId: this.id },
+      { of: "messages", conversationId: this.id, ...rawTypes({ ...options }) },
       options.disableSync ? undefined : (raw) => raw.syncConversation(this.id),
       (event) => (event.type === "message" ? event.message : undefined),
     );
-    return createStream(source, (message) => readMessage<ContentTypes>(this.core.codecs, message), options);
+    return createStream(source, (message) => readMessage<ContentTypes>(this.core.codecs, message), options, isThere);
   }
 
   /** State for people who look into a problem. */

@@ -8,24 +8,31 @@ import { DovetailError } from "./errors.js";
 import { Group } from "./group.js";
 import { handleOf } from "./handle.js";
 import { inboxesOf } from "./inboxes.js";
-import { type DecodedMessage, readMessage } from "./message.js";
-import { consentStates, conversationType, rawCreateGroup, rawListConversations } from "./options.js";
+import { type DecodedMessage, isThere, readMessage } from "./message.js";
+import { consentStates, conversationType, rawCreateGroup, rawListConversations, rawTypes } from "./options.js";
 import type { RawConversation, RawFilter, RawMessage } from "./raw.js";
+import { type ConsumeOptions, type ReplayOptions, consume, replay } from "./readers.js";
 import { type AsyncStreamProxy, type StreamOptions, createStream } from "./streams.js";
-import type { CreateGroupOptions, Identifier, ListConversationsOptions } from "./types.js";
+import type { ContentTypesFilter, CreateGroupOptions, Identifier, ListConversationsOptions } from "./types.js";
 
 /** Which conversations a message stream covers. */
-export interface MessageStreamFilter {
+export interface MessageStreamFilter extends ContentTypesFilter {
   conversationType?: ConversationType;
   /** Only conversations in these states; empty: none. Default: allowed and unknown. */
   consentStates?: ConsentState[];
+}
+
+/** Which new conversations a stream brings. */
+export interface ConversationStreamFilter {
+  /** Further groups of a DM that is known too, each under its own id. */
+  includeDuplicateDms?: boolean;
 }
 
 const ADDRESS = /^\s*0x[0-9a-f]{40}\s*$/i;
 
 type Messages<C> = AsyncStreamProxy<DecodedMessage<C>>;
 type MessageOptions<C> = StreamOptions<RawMessage, DecodedMessage<C>>;
-type ConversationOptions<V> = StreamOptions<RawConversation, V>;
+type ConversationOptions<V> = StreamOptions<RawConversation, V> & ConversationStreamFilter;
 
 /** The conversations of a client. */
 export class Conversations<ContentTypes = unknown> {
@@ -139,7 +146,10 @@ export class Conversations<ContentTypes = unknown> {
     return all.filter((one) => one instanceof Group);
   }
 
-  /** New conversations from now on, of every consent state; a second group of a DM is no new one. */
+  /**
+   * New conversations from now on, of every consent state, and groups that were left or lost and are
+   * back. A second group of a DM is no new one, unless duplicates are asked for.
+   */
   stream(
     options: ConversationOptions<Dm<ContentTypes> | Group<ContentTypes>> & { conversationType?: ConversationType } = {},
   ): Promise<AsyncStreamProxy<Dm<ContentTypes> | Group<ContentTypes>>> {
@@ -156,23 +166,88 @@ export class Conversations<ContentTypes = unknown> {
     return this.#conversations(only, (view) => new Group<ContentTypes>(this.#core, view));
   }
 
-  /** Messages of all conversations from now on, own ones included. */
+  /**
+   * Messages of all conversations from now on, own ones included. Without reactions and read
+   * receipts, unless they are asked for by type.
+   */
   async streamAllMessages(
     options: MessageOptions<ContentTypes> & MessageStreamFilter = {},
   ): Promise<Messages<ContentTypes>> {
     check.object(options, "options");
+    const types = rawTypes({ ...options });
     const filter = check.present<Extract<RawFilter, { of: "messages" }>>({
       of: "messages",
       conversationId: undefined,
       conversationType: check.optional(options.conversationType, "conversationType", conversationType),
       consentStates: check.optional(options.consentStates, "consentStates", consentStates),
+      contentTypes: types.contentTypes,
+      alsoTypes: types.alsoTypes,
+      excludeContentTypes: types.excludeContentTypes,
     });
     const source = this.#core.source(
       filter,
       options.disableSync ? undefined : (raw) => raw.syncAll(filter.consentStates),
       (event) => (event.type === "message" ? event.message : undefined),
     );
-    return createStream(source, (message) => readMessage<ContentTypes>(this.#core.codecs, message), options);
+    return createStream(source, (message) => readMessage<ContentTypes>(this.#core.codecs, message), options, isThere);
+  }
+
+  /**
+   * Messages that go, from now on, each once: those that are deleted, and those that disappear, as
+   * they were.
+   */
+  async streamDeletedMessages(options: MessageOptions<ContentTypes> = {}): Promise<Messages<ContentTypes>> {
+    return this.#deletions(options, (message) => readMessage<ContentTypes>(this.#core.codecs, message));
+  }
+
+  /** The ids of the same messages. */
+  async streamMessageDeletions(options: StreamOptions<RawMessage, string> = {}): Promise<AsyncStreamProxy<string>> {
+    return this.#deletions(options, (message) => message.id);
+  }
+
+  #deletions<V>(
+    options: StreamOptions<RawMessage, V>,
+    make: (message: RawMessage) => V | Promise<V>,
+  ): Promise<AsyncStreamProxy<V>> {
+    check.object(options, "options");
+    const source = this.#core.source({ of: "deletions" }, undefined, (event) =>
+      event.type === "deletion" ? event.message : undefined,
+    );
+    return createStream(source, make, options);
+  }
+
+  /**
+   * The durable stream: every message that was published in any conversation, own ones included,
+   * once and in the order they became deliverable here, whether or not a tab was open meanwhile. It
+   * goes on behind the last one that was acknowledged, after a reload or a kill too; the very first
+   * time it begins with the oldest message there is.
+   *
+   * A message is acknowledged when the next one is asked for, or when what `onValue` returned is
+   * settled. Leaving a loop at a message does not acknowledge it, nor does a callback that fails,
+   * which ends the stream; it then comes first the next time.
+   *
+   * One reader at a time has it, across tabs: meanwhile others reject with `stream.owned`. It is
+   * free again once that one has ended, its client is closed or its page is gone. (Where pages have
+   * no Web Locks, a new one takes it, and the one before fails with `stream.owned`.)
+   */
+  async consume(options: ConsumeOptions<DecodedMessage<ContentTypes>> = {}): Promise<Messages<ContentTypes>> {
+    check.object(options, "options");
+    return consume<ContentTypes>(this.#core, options);
+  }
+
+  /**
+   * Messages that became deliverable here behind a message, in that order, and then what follows.
+   * It leaves the durable stream alone; any number can read at once.
+   *
+   * @param cursor The `cursor` of a message of this database; undefined: from the oldest on. One of
+   *   another database rejects with `stream.foreign_cursor`.
+   */
+  async replay(
+    cursor?: string,
+    options: ReplayOptions<DecodedMessage<ContentTypes>> = {},
+  ): Promise<Messages<ContentTypes>> {
+    check.object(options, "options");
+    return replay<ContentTypes>(this.#core, cursor, options);
   }
 
   streamAllDmMessages(
@@ -196,6 +271,7 @@ export class Conversations<ContentTypes = unknown> {
       of: "conversations",
       conversationType: check.optional(options.conversationType, "conversationType", conversationType),
       consentStates: undefined,
+      includeDuplicateDms: check.optional(options.includeDuplicateDms, "includeDuplicateDms", check.boolean),
     });
     const source = this.#core.source(
       filter,

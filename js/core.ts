@@ -3,8 +3,9 @@
 import type { CodecRegistry } from "./content/codec.js";
 import type { Life } from "./crash.js";
 import { DovetailError } from "./errors.js";
-import type { RawClient, RawEvent, RawFilter } from "./raw.js";
-import type { StreamFunction } from "./streams.js";
+import { type PullOptions, pull, report } from "./pull.js";
+import type { RawClient, RawEvent, RawFilter, RawTaken } from "./raw.js";
+import type { AsyncStreamProxy, StreamFunction } from "./streams.js";
 
 /** @internal */
 export class Core {
@@ -68,6 +69,26 @@ export class Core {
       };
     };
   }
+
+  /** A stream of what is taken one by one, until the client is closed or has crashed. */
+  async pull<R, V>(
+    open: (raw: RawClient) => Promise<RawTaken<R>>,
+    make: (raw: R) => V | Promise<V>,
+    options: PullOptions<V>,
+  ): Promise<AsyncStreamProxy<V>> {
+    const taken = await this.call(open);
+    const source = {
+      next: () => this.#life.run(() => taken.next()),
+      ...(taken.acknowledge && { acknowledge: () => this.#life.run(() => taken.acknowledge?.() ?? Promise.resolve()) }),
+      end: () => {
+        if (!this.#life.over) taken.end();
+      },
+    };
+    return pull(source, make, options, (end) => {
+      this.#streams.add(end);
+      return () => this.#streams.delete(end);
+    });
+  }
 }
 
 /** Runs an app's callbacks: what they throw must not reach the wasm side or other streams. */
@@ -77,10 +98,4 @@ function quietly(run: () => void): void {
   } catch (error) {
     report(error);
   }
-}
-
-/** Tells the page of an error that no caller is waiting for. */
-function report(error: unknown): void {
-  if (typeof reportError === "function") reportError(error);
-  else console.error(error);
 }

@@ -9,7 +9,7 @@ export class Dm<ContentTypes = unknown> extends Conversation<ContentTypes> {
     return (await this.current()).peerInboxId;
   }
 
-  /** The other groups of this DM; empty unless both sides created one. */
+  /** The groups of this DM besides the one of this handle; empty unless both sides created one. */
   async duplicateDms(): Promise<Dm<ContentTypes>[]> {
     const views = await this.core.call((raw) => raw.duplicateDms(this.id));
     return views.map((view) => new Dm<ContentTypes>(this.core, view));

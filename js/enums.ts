@@ -119,6 +119,8 @@ export enum MetadataField {
 export enum MessageSortBy {
   SentAt = 0,
   InsertedAt = 1,
+  /** The order in which they became deliverable here; those not published are left out. */
+  Delivered = 2,
 }
 
 /** A member's role. */

@@ -60,7 +60,9 @@
  * | `store.unavailable` | the browser does not let this page store data |
  * | `store.wrong_key` | the database was sealed with another key |
  * | `stream.failed` | a stream broke and its retries are used up |
+ * | `stream.foreign_cursor` | the cursor is of another database; begin without one |
  * | `stream.invalid_retry_attempts` | `retryAttempts` is negative |
+ * | `stream.owned` | another tab or client has the durable stream of this database |
  * | `wasm.load_failed` | the wasm module could not be fetched or compiled; the message names the URL |
  * | `wasm.unsupported` | this environment has no WebAssembly |
  */
@@ -120,7 +122,9 @@ export type ErrorCode =
   | "store.unavailable"
   | "store.wrong_key"
   | "stream.failed"
+  | "stream.foreign_cursor"
   | "stream.invalid_retry_attempts"
+  | "stream.owned"
   | "wasm.load_failed"
   | "wasm.unsupported";
 

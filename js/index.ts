@@ -106,7 +106,7 @@ export {
   isWalletSendCalls,
 } from "./content/wallet-send-calls.js";
 export { Conversation } from "./conversation.js";
-export { Conversations, type MessageStreamFilter } from "./conversations.js";
+export { type ConversationStreamFilter, Conversations, type MessageStreamFilter } from "./conversations.js";
 export {
   type Delivery,
   DeliveryRefused,
@@ -125,10 +125,32 @@ export {
   StreamFailedError,
   StreamInvalidRetryAttemptsError,
 } from "./errors.js";
+export type {
+  ArchiveRestored,
+  ClientEvent,
+  ClientEventType,
+  ConsentChanged,
+  ConversationJoined,
+  ConversationPaused,
+  ConversationRemoved,
+  EventStreamOptions,
+  IdentityRegistered,
+  Lagged,
+  MembershipChanged,
+  MessageDeleted,
+  MessageExpired,
+  MessageReceived,
+  MessageStatusChanged,
+  MetadataChanged,
+  OwnInstallationAdded,
+  OwnInstallationRevoked,
+} from "./events.js";
 export { Group } from "./group.js";
 export { DecodedMessage } from "./message.js";
 export { metadataFieldName } from "./permissions.js";
 export { Preferences } from "./preferences.js";
+export type { PullOptions } from "./pull.js";
+export type { ConsumeOptions, ConsumeScope, MessageFilter, ReplayOptions } from "./readers.js";
 export { type LocalSigner, createEOASigner } from "./signer.js";
 export {
   type AsyncStreamProxy,
@@ -145,6 +167,7 @@ export type {
   ClientOptions,
   Consent,
   ContentTypeId,
+  ContentTypesFilter,
   ConversationDebugInfo,
   CreateGroupOptions,
   Cursor,
@@ -170,5 +193,6 @@ export type {
   SendMessageOpts,
   SendOpts,
   Signer,
+  UserPreferenceUpdate,
 } from "./types.js";
 export { type WasmSource, init } from "./wasm.js";

@@ -4,6 +4,8 @@ import { type CodecRegistry, type Decoded, UNNAMED, malformed } from "./content/
 import { Room, isPacked, unpack } from "./content/compression.js";
 import { decodeGroupUpdated, isGroupUpdated } from "./content/group-updated.js";
 import { type DeliveryStatus, GroupMessageKind } from "./enums.js";
+import type { Reaction } from "./content/reaction.js";
+import { isReply } from "./content/reply.js";
 import type { DovetailError } from "./errors.js";
 import type { RawMessage } from "./raw.js";
 import { toDate } from "./time.js";
@@ -31,21 +33,41 @@ export class DecodedMessage<ContentTypes = unknown> {
   readonly deliveryStatus: DeliveryStatus;
   /** Why it was given up: an error code. */
   declare readonly failure?: string;
+  /** The place behind it, for `conversations.replay`; absent while it is not published. */
+  declare readonly cursor?: string;
   readonly contentType: ContentTypeId;
-  /** Undefined when no codec knows the type or the bytes are not what the type says. */
+  /**
+   * The latest of an edited message. Undefined when no codec knows the type, when the bytes are not
+   * what the type says, and of a deleted message.
+   */
   readonly content: ContentTypes | undefined;
   /** Why there is no content: `content.unknown_type`, `content.malformed` or `content.too_large`. */
   declare readonly contentError?: DovetailError;
   /** What to show instead, as the sender wrote it. */
   declare readonly fallback?: string;
-  /** The content as it was sent, compressed if it was. */
+  /** The content as it was sent, compressed if it was; of a deleted message empty. */
   readonly encodedContent: EncodedContent;
+  /** When its sender edited it last. */
+  declare readonly editedAt?: Date;
+  declare readonly editedAtNs?: bigint;
+  /** Who deleted it: its sender or a super admin. */
+  declare readonly deletedByInboxId?: string;
+  /** Reactions to it, oldest first; one that is taken back is there twice, then with `Removed`. */
+  readonly reactions: DecodedMessage<Reaction>[];
+  /** The message it answers; null unless it is a reply and that message is still there. */
+  readonly inReplyTo: DecodedMessage<unknown> | null;
 
   /**
    * @param opened The content without compression, or why there is none. See {@link readMessage}.
+   * @param hung Its reactions, then what it answers.
    * @internal
    */
-  constructor(codecs: CodecRegistry, raw: RawMessage, opened: EncodedContent | DovetailError = raw.content) {
+  constructor(
+    codecs: CodecRegistry,
+    raw: RawMessage,
+    opened: EncodedContent | DovetailError = raw.content,
+    hung: DecodedMessage<unknown>[] = [],
+  ) {
     this.id = raw.id;
     this.conversationId = raw.conversationId;
     this.groupId = raw.groupId;
@@ -61,15 +83,33 @@ export class DecodedMessage<ContentTypes = unknown> {
     this.kind = raw.kind;
     this.deliveryStatus = raw.deliveryStatus;
     if (raw.failure !== undefined) this.failure = raw.failure;
+    if (raw.cursor !== undefined) this.cursor = raw.cursor;
     this.encodedContent = raw.content;
     this.contentType = raw.content.type ?? { ...UNNAMED };
     if (raw.content.fallback !== undefined) this.fallback = raw.content.fallback;
+    if (raw.editedAtNs !== undefined) {
+      this.editedAtNs = raw.editedAtNs;
+      this.editedAt = toDate(raw.editedAtNs);
+    }
+    const reactions = raw.reactions?.length ?? 0;
+    this.reactions = hung.slice(0, reactions) as DecodedMessage<Reaction>[];
+    this.inReplyTo = hung[reactions] ?? null;
+    if (raw.deletedByInboxId !== undefined) {
+      this.deletedByInboxId = raw.deletedByInboxId;
+      return;
+    }
     const { content, error } = opened instanceof Error ? { error: opened } : this.#decode(codecs, opened);
     this.content = content as ContentTypes | undefined;
+    if (isReply(this) && this.content) this.content.inReplyTo = this.inReplyTo;
     if (error) {
       this.contentError = error;
       console.warn(error.message);
     }
+  }
+
+  /** Whether it was deleted. It keeps its place, and its type. */
+  get isDeleted(): boolean {
+    return this.deletedByInboxId !== undefined;
   }
 
   #decode(codecs: CodecRegistry, content: EncodedContent): Decoded {
@@ -95,9 +135,15 @@ export function readMessage<ContentTypes>(
   raw: RawMessage,
   room = new Room(),
 ): DecodedMessage<ContentTypes> | Promise<DecodedMessage<ContentTypes>> {
-  const make = (opened: EncodedContent | DovetailError) => new DecodedMessage<ContentTypes>(codecs, raw, opened);
-  if (!isPacked(raw.content) || !codecs.codecFor(raw.content.type ?? UNNAMED)) return make(raw.content);
-  return unpack(raw.content, room).catch(malformed).then(make);
+  const { reactions = [], inReplyTo, content } = raw;
+  const hung = [...reactions, ...(inReplyTo ? [inReplyTo] : [])].map((one) => readMessage<unknown>(codecs, one, room));
+  const packed = isPacked(content) && codecs.codecFor(content.type ?? UNNAMED);
+  const opened = packed ? unpack(content, room).catch(malformed) : content;
+  const make = (opened: EncodedContent | DovetailError, hung: DecodedMessage<unknown>[]) =>
+    new DecodedMessage<ContentTypes>(codecs, raw, opened, hung);
+  const ready = (one: DecodedMessage<unknown> | Promise<unknown>) => one instanceof DecodedMessage;
+  if (!(opened instanceof Promise) && hung.every(ready)) return make(opened, hung as DecodedMessage<unknown>[]);
+  return Promise.all([opened, Promise.all(hung)]).then(([opened, hung]) => make(opened, hung));
 }
 
 /**
@@ -115,3 +161,7 @@ export async function readMessages<ContentTypes>(
   for (const raw of raws) messages.push(await readMessage<ContentTypes>(codecs, raw, room));
   return messages;
 }
+
+/** Whether a message has not disappeared yet. @internal */
+export const isThere = ({ expiresAtNs }: DecodedMessage<unknown>): boolean =>
+  expiresAtNs === undefined || expiresAtNs > BigInt(Date.now()) * 1_000_000n;

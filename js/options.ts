@@ -13,7 +13,7 @@ import {
   SortDirection,
 } from "./enums.js";
 import { rawPolicies } from "./permissions.js";
-import type { RawCreateGroup, RawListConversations, RawListMessages, RawSend } from "./raw.js";
+import type { RawCreateGroup, RawListConversations, RawListMessages, RawSend, RawTypes } from "./raw.js";
 import type { CreateGroupOptions, ListConversationsOptions, ListMessagesOptions, SendMessageOpts } from "./types.js";
 
 /** Type ids of the content types known by name. */
@@ -35,21 +35,41 @@ const TYPE_IDS: ReadonlyMap<ContentType, string> = new Map([
   [ContentType.WalletSendCalls, "walletSendCalls"],
 ]);
 
+/** Those that are no messages of their own: only who names them gets them. */
+const SILENT = [ContentType.Reaction, ContentType.ReadReceipt];
+
 const contentTypes = check.list(check.member<ContentType>(ContentType));
 
-/** Type ids to include and to exclude; `Custom`, being all others, turns one into the other. */
-function typeFilter(wanted: ContentType[] | undefined, unwanted: ContentType[] = []) {
+/**
+ * The content types of a list or stream, by type id; `Custom`, being all others, turns those to
+ * include and to exclude into each other.
+ *
+ * @internal
+ */
+export function rawTypes(given: Record<string, unknown>): RawTypes {
+  const wanted = check.optional(given["contentTypes"], "contentTypes", contentTypes);
+  const unwanted = check.optional(given["excludeContentTypes"], "excludeContentTypes", contentTypes) ?? [];
   const idsOf = (types: ContentType[]) => types.flatMap((type) => TYPE_IDS.get(type) ?? []);
   const othersThan = (types: ContentType[]) => idsOf([...TYPE_IDS.keys()].filter((type) => !types.includes(type)));
   let include = wanted && idsOf(wanted);
+  let also: string[] | undefined;
   let exclude = idsOf(unwanted);
   if (wanted?.includes(ContentType.Custom)) {
-    include = undefined;
+    [include, also] = [undefined, include];
     exclude = [...exclude, ...othersThan(wanted)];
   }
-  if (unwanted.includes(ContentType.Custom)) include ??= [...TYPE_IDS.values()];
-  return { include, exclude: exclude.length > 0 ? exclude : undefined };
+  if (unwanted.includes(ContentType.Custom)) include ??= also ?? othersThan(SILENT);
+  return check.present<RawTypes>({
+    contentTypes: include,
+    alsoTypes: also,
+    excludeContentTypes: exclude.length > 0 ? exclude : undefined,
+  });
 }
+
+/** Type ids of content types, given by name or, for those of an app, by type id. @internal */
+export const typeIds = check.list((value, name) =>
+  typeof value === "string" ? value : check.string(TYPE_IDS.get(value as ContentType), name),
+);
 
 /** @internal */
 export const consentStates = check.list(check.member<ConsentState>(ConsentState));
@@ -107,13 +127,11 @@ export function rawListConversations(options: ListConversationsOptions = {}): Ra
 /** @internal */
 export function rawListMessages(options: ListMessagesOptions = {}): RawListMessages {
   const given = check.object(options, "options");
-  const types = typeFilter(
-    check.optional(given["contentTypes"], "contentTypes", contentTypes),
-    check.optional(given["excludeContentTypes"], "excludeContentTypes", contentTypes),
-  );
+  const { contentTypes, alsoTypes, excludeContentTypes } = rawTypes(given);
   return check.present<RawListMessages>({
-    contentTypes: types.include,
-    excludeContentTypes: types.exclude,
+    contentTypes,
+    alsoTypes,
+    excludeContentTypes,
     excludeSenderInboxIds: check.optional(
       given["excludeSenderInboxIds"],
       "excludeSenderInboxIds",

@@ -5,7 +5,7 @@ import type { Core } from "./core.js";
 import { ConsentEntityType, type ConsentState } from "./enums.js";
 import { consentState } from "./options.js";
 import { type AsyncStreamProxy, type StreamOptions, createStream } from "./streams.js";
-import type { Consent, InboxState } from "./types.js";
+import type { Consent, InboxState, UserPreferenceUpdate } from "./types.js";
 
 const entityType = check.member<ConsentEntityType>(ConsentEntityType);
 
@@ -55,14 +55,33 @@ export class Preferences {
     return this.#core.call((raw) => raw.consent(kind, name));
   }
 
-  /** Decisions from now on, those made here included; one call is one array. */
+  /**
+   * Fetches what the inbox's other installations decided, and tells them what was decided here. Both
+   * also happen in the background, and with `conversations.syncAll()`.
+   */
+  sync(): Promise<void> {
+    return this.#core.call((raw) => raw.syncDevices());
+  }
+
+  /** Changes of consent from now on, made here or on another installation; one call is one array. */
   async streamConsent(options: StreamOptions<Consent[]> = {}): Promise<AsyncStreamProxy<Consent[]>> {
+    return this.#stream(options, (records) => records);
+  }
+
+  /** The same as updates of preferences. */
+  async streamPreferences(
+    options: StreamOptions<UserPreferenceUpdate[]> = {},
+  ): Promise<AsyncStreamProxy<UserPreferenceUpdate[]>> {
+    return this.#stream(options, (records) => records.map((consent) => ({ type: "ConsentUpdate", consent })));
+  }
+
+  #stream<T>(options: StreamOptions<T>, make: (records: Consent[]) => T): Promise<AsyncStreamProxy<T>> {
     check.object(options, "options");
     const pick = this.#core.source(
       { of: "consent" },
       undefined,
-      (event) => (event.type === "consent" ? event.records : undefined),
+      (event) => (event.type === "consent" ? make(event.records) : undefined),
     );
-    return createStream<Consent[]>(pick, undefined, options);
+    return createStream<T>(pick, undefined, options);
   }
 }

@@ -16,9 +16,12 @@ export class ValueQueue<T> {
   #takers: ((result: IteratorResult<T, undefined>) => void)[] = [];
   #closed = false;
   #onLag: (missed: number) => void;
+  #lasts: ((value: T) => boolean) | undefined;
 
-  constructor(onLag: (missed: number) => void) {
+  /** @param lasts Whether a value that waited is still to be given. */
+  constructor(onLag: (missed: number) => void, lasts?: (value: T) => boolean) {
     this.#onLag = onLag;
+    this.#lasts = lasts;
   }
 
   push(value: T): void {
@@ -33,7 +36,10 @@ export class ValueQueue<T> {
 
   next(): Promise<IteratorResult<T, undefined>> {
     this.wanted = true;
-    if (this.#first < this.#values.length) return Promise.resolve({ done: false, value: this.#take() });
+    while (this.#first < this.#values.length) {
+      const value = this.#take();
+      if (this.#lasts?.(value) ?? true) return Promise.resolve({ done: false, value });
+    }
     if (this.#closed) return Promise.resolve({ done: true, value: undefined });
     return new Promise((resolve) => this.#takers.push(resolve));
   }

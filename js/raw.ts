@@ -23,6 +23,7 @@ import type {
   PermissionPolicy,
   SortDirection,
 } from "./enums.js";
+import type { ClientEvent } from "./events.js";
 import type {
   AddMembersResult,
   Consent,
@@ -159,6 +160,8 @@ export interface RawClient {
   messages(id: string, options: RawListMessages): Promise<RawMessage[]>;
   countMessages(id: string, options: RawListMessages): Promise<bigint>;
   lastMessage(id: string): Promise<RawMessage | undefined>;
+  /** The time of the newest read receipt of each inbox. */
+  lastReadTimes(id: string): Promise<[inboxId: string, atNs: bigint][]>;
   message(messageId: string): Promise<RawMessage | undefined>;
 
   /** Fetches at least new conversations. */
@@ -167,6 +170,8 @@ export interface RawClient {
   syncAll(consentStates: ConsentState[] | undefined): Promise<void>;
   /** Every group of one conversation. */
   syncConversation(id: string): Promise<void>;
+  /** The own other installations: what they decided, and what is to be told to them. */
+  syncDevices(): Promise<void>;
 
   consent(entityType: ConsentEntityType, entity: string): Promise<ConsentState>;
   /** Each record names exactly one entity; one act, one time, one event. */
@@ -176,6 +181,15 @@ export interface RawClient {
 
   /** Resolves when subscribed: everything that happens afterwards is reported. */
   subscribe(filter: RawFilter, listener: (event: RawEvent) => void): Promise<RawSubscription>;
+  /** Events from now on. `callback`: the one taken counts as held until the next is asked for. */
+  events(filter: RawEventFilter, callback: boolean): Promise<RawTaken<ClientEvent>>;
+
+  /** The durable stream; rejects with `stream.owned` while another has it. */
+  consume(selection: RawSelection): Promise<RawTaken<RawMessage>>;
+  /** Messages behind a cursor; undefined: from the oldest on. */
+  replay(cursor: string | undefined, selection: RawSelection): Promise<RawTaken<RawMessage>>;
+  /** The newest messages of a conversation by delivery, then what follows them. */
+  replayRecent(id: string, count: number): Promise<RawTaken<RawMessage>>;
 }
 
 /** A subscription. */
@@ -273,8 +287,19 @@ export interface RawMessage {
   deliveryStatus: DeliveryStatus;
   /** Why it failed: a code. */
   failure?: string;
+  /** The place behind it; absent while it is not published. */
+  cursor?: string;
   expiresAtNs?: bigint;
+  /** The latest of an edited message; of one that was taken back its type and nothing else. */
   content: EncodedContent;
+  /** When it was edited last. */
+  editedAtNs?: bigint;
+  /** Who took it back. */
+  deletedByInboxId?: string;
+  /** Reactions to it in their order, those that take one back among them. */
+  reactions?: RawMessage[];
+  /** What it answers, if that is still there; without what hangs on that. */
+  inReplyTo?: RawMessage;
 }
 
 export interface RawSend {
@@ -293,10 +318,16 @@ export interface RawListConversations {
   limit?: number;
 }
 
-export interface RawListMessages {
-  /** Type ids, for example `text`. */
+/** Content types by type id, for example `text`. */
+export interface RawTypes {
+  /** Only these. Default: all but reactions, edits, deletions and read receipts. */
   contentTypes?: string[];
+  /** With all others, these of the types that are left out by default. */
+  alsoTypes?: string[];
   excludeContentTypes?: string[];
+}
+
+export interface RawListMessages extends RawTypes {
   excludeSenderInboxIds?: string[];
   sentAfterNs?: bigint;
   sentBeforeNs?: bigint;
@@ -309,13 +340,51 @@ export interface RawListMessages {
 
 /** What a subscription reports; the defaults of absent fields are CONS-042, 043 and 044. */
 export type RawFilter =
-  | { of: "messages"; conversationId?: string; conversationType?: ConversationType; consentStates?: ConsentState[] }
-  | { of: "conversations"; conversationType?: ConversationType; consentStates?: ConsentState[] }
+  | ({
+      of: "messages";
+      conversationId?: string;
+      conversationType?: ConversationType;
+      consentStates?: ConsentState[];
+    } & RawTypes)
+  | { of: "deletions" }
+  | {
+      of: "conversations";
+      conversationType?: ConversationType;
+      consentStates?: ConsentState[];
+      includeDuplicateDms?: boolean;
+    }
   | { of: "consent" };
+
+/** Something taken one by one. */
+export interface RawTaken<T> {
+  /** The next one; undefined once it has ended. Asked for once at a time. */
+  next(): Promise<T | undefined>;
+  /** Where it matters: acknowledges the last one. `next` does so too. */
+  acknowledge?(): Promise<void>;
+  /** Lets a pending `next` go. */
+  end(): void;
+}
+
+/** Which events: absent fields select everything. */
+export interface RawEventFilter {
+  kinds?: string[];
+  conversationIds?: string[];
+  contentTypes?: string[];
+}
+
+/** Scope and filter of a reader; the defaults of absent states are CONS-042 and 043. */
+export interface RawSelection extends RawTypes {
+  conversationIds?: string[];
+  conversationType?: ConversationType;
+  scopeStates?: ConsentState[];
+  consentStates?: ConsentState[];
+}
 
 export type RawEvent =
   /** Each message once, own ones too, in the order they became deliverable. */
   | { type: "message"; message: RawMessage }
+  /** A message that was taken back, or as it was before it disappeared: each once. */
+  | { type: "deletion"; message: RawMessage }
   | { type: "conversation"; conversation: RawConversation }
   /** The records of one act or one received batch. */
   | { type: "consent"; records: Consent[] };

@@ -66,22 +66,25 @@ export type StreamValueMutator<T = unknown, V = T> = (value: T) => V | Promise<V
  * Subscribes, and resolves when that is done. A first subscription that fails is retried like one
  * that breaks later.
  *
+ * @param lasts Values that do not when they are taken are left out.
  * @throws StreamInvalidRetryAttemptsError; without retries StreamFailedError.
  */
 export async function createStream<T = unknown, V = T>(
   streamFunction: StreamFunction<T>,
   mutator?: StreamValueMutator<T, V | undefined>,
   options: StreamOptions<T, V> = {},
+  lasts?: (value: V) => boolean,
 ): Promise<AsyncStreamProxy<V>> {
-  const machine = new Machine(streamFunction, mutator, options);
+  const machine = new Machine(streamFunction, mutator, options, lasts);
   await machine.start();
   return faceOf(machine);
 }
 
-const isThenable = (value: unknown): value is PromiseLike<unknown> =>
+/** @internal */
+export const isThenable = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 
-class Machine<T, V> {
+class Machine<T, V> implements StreamEngine<V> {
   readonly queue: ValueQueue<V>;
   ended = false;
   #subscribe: StreamFunction<T>;
@@ -99,6 +102,7 @@ class Machine<T, V> {
     subscribe: StreamFunction<T>,
     mutator: StreamValueMutator<T, V | undefined> | undefined,
     options: StreamOptions<T, V>,
+    lasts?: (value: V) => boolean,
   ) {
     if (this.#retrying(options) && this.#max(options) < 0) throw new StreamInvalidRetryAttemptsError();
     this.#subscribe = subscribe;
@@ -107,7 +111,7 @@ class Machine<T, V> {
     this.queue = new ValueQueue((missed) => {
       // Without a loop every value was already given to onValue.
       if (this.queue.wanted || !options.onValue) options.onLag?.(missed);
-    });
+    }, lasts);
   }
 
   async start(): Promise<void> {
@@ -125,6 +129,10 @@ class Machine<T, V> {
     if (this.#retrying()) return this.#retry();
     this.ended = true;
     throw new StreamFailedError(0);
+  }
+
+  next(): Promise<IteratorResult<V, undefined>> {
+    return this.queue.next();
   }
 
   end(): void {
@@ -275,14 +283,21 @@ class Machine<T, V> {
   }
 }
 
-/** What the app holds: nothing on it can be changed. */
-function faceOf<T, V>(machine: Machine<T, V>): AsyncStreamProxy<V> {
+/** What is behind a stream. @internal */
+export interface StreamEngine<V> {
+  readonly ended: boolean;
+  next(): Promise<IteratorResult<V, undefined>>;
+  end(): void;
+}
+
+/** What the app holds: nothing on it can be changed. @internal */
+export function faceOf<V>(machine: StreamEngine<V>): AsyncStreamProxy<V> {
   const finish = async (): Promise<IteratorResult<V, undefined>> => {
     machine.end();
     return { done: true, value: undefined };
   };
   const face: AsyncStreamProxy<V> = {
-    next: () => machine.queue.next(),
+    next: () => machine.next(),
     return: finish,
     end: finish,
     get isDone() {

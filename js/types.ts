@@ -120,6 +120,9 @@ export interface Consent {
   state: ConsentState;
 }
 
+/** A change of the user's preferences. */
+export type UserPreferenceUpdate = { type: "ConsentUpdate"; consent: Consent };
+
 /** A member of a conversation. */
 export interface GroupMember {
   inboxId: string;
@@ -209,14 +212,22 @@ export interface ListConversationsOptions {
   limit?: bigint | number;
 }
 
-/** Filters of a message list. */
-export interface ListMessagesOptions {
+/** Which content types are given. */
+export interface ContentTypesFilter {
+  /** Only these. Default: all but reactions and read receipts. */
   contentTypes?: ContentType[];
   excludeContentTypes?: ContentType[];
+}
+
+/** Filters of a message list. */
+export interface ListMessagesOptions extends ContentTypesFilter {
   excludeSenderInboxIds?: string[];
-  /** Exclusive. */
+  /**
+   * Exclusive. Own messages that wait to be sent are after every time; the time of one of them
+   * stands for its place, so that an app can read on from the last message of a page.
+   */
   sentAfterNs?: bigint;
-  /** Exclusive. */
+  /** Exclusive; as above. */
   sentBeforeNs?: bigint;
   deliveryStatus?: DeliveryStatus;
   kind?: GroupMessageKind;

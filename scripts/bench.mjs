@@ -1,9 +1,12 @@
-// Measures the built package in headless Chromium and prints each figure beside its floor.
+// Measures the built package in headless Chromium.
 //
-//   node scripts/bench.mjs
+//   node scripts/bench.mjs [--only=core,scale]
 //
-// Nothing here passes or fails: machines differ. Ours and the floor take turns within one run, and
-// the ratio is what compares.
+// core: sends, receiving, lists and opening, each figure beside its floor. Ours and the floor take
+// turns within one run, and the ratio is what compares.
+// scale: the same database with 10,000 conversations, 100,000 messages and 50,000 decisions.
+//
+// Nothing here passes or fails: machines differ.
 
 import { join } from "node:path";
 import { openBrowser } from "../tests/harness/browser.mjs";
@@ -12,40 +15,62 @@ import { dist, root } from "./env.mjs";
 import { serve } from "./serve.mjs";
 import { setup } from "./setup.mjs";
 
-const LIMIT_MS = 10 * 60_000;
+const LIMIT_MS = 30 * 60_000;
 
 const ms = (value) => (value === undefined ? "" : value.toFixed(2));
 
-function print(figures) {
-  const head = ["figure", "ms", "floor ms", "ratio", "written or read, and what the floor is"];
-  const rows = figures.map(({ name, ours, floor, more }) => {
-    const ratio = ours !== undefined && floor ? `${(ours / floor).toFixed(2)}x` : "";
-    return [name, ms(ours), ms(floor), ratio, more];
-  });
+function print(head, rows) {
   const widths = head.map((_, column) => Math.max(...[head, ...rows].map((row) => row[column].length)));
   for (const row of [head, ...rows]) console.log(row.map((cell, i) => cell.padEnd(widths[i])).join("  ").trimEnd());
 }
 
+/** Name → [page, what its figures are, head, row of a figure]. */
+const PARTS = {
+  core: [
+    "",
+    `Durable sends, receiving, listing and opening, median of several rounds.
+Floor: the same encryption or decryption on bare MLS in memory, and one IndexedDB transaction
+that writes the same bytes in the same number of puts with the same indexes and durability; for
+reads, one transaction with the very same requests, issued at once and answered as stored.`,
+    ["figure", "ms", "floor ms", "ratio", "written or read, and what the floor is"],
+    ({ name, ours, floor, more }) => {
+      const ratio = ours !== undefined && floor ? `${(ours / floor).toFixed(2)}x` : "";
+      return [name, ms(ours), ms(floor), ratio, more];
+    },
+  ],
+  scale: [
+    "scale.html",
+    "A large database on IndexedDB, made by importing archives; medians of several rounds.",
+    ["figure", "ms", "limit ms", "more"],
+    ({ name, value, limit, more }) => [name, ms(value), limit === undefined ? "" : String(limit), more],
+  ],
+};
+
+const asked = process.argv.find((one) => one.startsWith("--only="))?.slice("--only=".length).split(",");
+const unknown = asked?.find((name) => !PARTS[name]);
+if (unknown !== undefined) throw new Error(`--only=${unknown}: there is ${Object.keys(PARTS).join(", ")}`);
+
 await setup();
 await build("release");
-const floor = await wasmBuild("release", ["floor"]);
-const server = await serve({
-  mounts: { "/": join(root, "benches", "browser"), "/dist/": dist, "/floor/": floor },
-  port: 0,
-});
+const wanted = Object.keys(PARTS).filter((name) => asked?.includes(name) ?? true);
+const mounts = { "/": join(root, "benches", "browser"), "/dist/": dist };
+if (wanted.includes("core")) mounts["/floor/"] = await wasmBuild("release", ["floor"]);
+const server = await serve({ mounts, port: 0 });
 const browser = await openBrowser();
 try {
-  const page = await browser.context.newPage();
-  page.on("pageerror", (error) => console.error(`page: ${error.message}`));
-  await page.goto(server.url);
-  await page.waitForFunction(() => globalThis.benchResult, undefined, { timeout: LIMIT_MS });
-  const { figures, error } = await page.evaluate(() => globalThis.benchResult);
-  if (error) throw new Error(error);
-  console.log("Durable sends, receiving, listing and opening, median of several rounds.");
-  console.log("Floor: the same encryption or decryption on bare MLS in memory, and one IndexedDB transaction");
-  console.log("that writes the same bytes in the same number of puts with the same indexes and durability; for");
-  console.log("reads, one transaction with the very same requests, issued at once and answered as stored.\n");
-  print(figures);
+  for (const name of wanted) {
+    const [path, about, head, row] = PARTS[name];
+    const page = await browser.context.newPage();
+    page.on("pageerror", (error) => console.error(`page: ${error.message}`));
+    await page.goto(new URL(path, server.url).href);
+    await page.waitForFunction(() => globalThis.benchResult, undefined, { timeout: LIMIT_MS });
+    const { figures, error } = await page.evaluate(() => globalThis.benchResult);
+    if (error) throw new Error(error);
+    console.log(`${about}\n`);
+    print(head, figures.map(row));
+    console.log();
+    await page.close();
+  }
 } finally {
   await browser.close();
   await server.close();

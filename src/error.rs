@@ -63,6 +63,8 @@ pub const CODES: &[(&str, bool, &str)] = &[
     ("store.quota", true, "The browser's storage is full."),
     ("store.unavailable", false, "The browser does not let this page store data."),
     ("store.wrong_key", false, "The database was sealed with another key."),
+    ("stream.foreign_cursor", false, "The cursor is of another database."),
+    ("stream.owned", true, "Another reader has the durable stream of this database."),
 ];
 
 impl Error {

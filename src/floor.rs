@@ -72,7 +72,7 @@ impl Floor {
             next_dictionary(&before.dictionary, &[(GROUP_MEMBERSHIP, Op::Update(delta.clone()))])
                 .map_err(js)?;
         let commit = CommitPlan {
-            adds: vec![package.bytes],
+            adds: vec![facts.addition],
             app_data: vec![(GROUP_MEMBERSHIP, AppDataOp::Update(delta))],
             dictionary_after: after,
             ..CommitPlan::default()

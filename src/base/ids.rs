@@ -15,6 +15,22 @@ pub struct IdError {
     pub digits: usize,
 }
 
+/// Reads exactly as many lower-case digits as fill `out`: whoever opens a large group reads many ids.
+fn read_hex(text: &[u8], out: &mut [u8]) -> Option<()> {
+    let digit = |byte: u8| match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        _ => None,
+    };
+    if text.len() != out.len() * 2 {
+        return None;
+    }
+    for (byte, pair) in out.iter_mut().zip(text.chunks_exact(2)) {
+        *byte = digit(pair[0])? << 4 | digit(pair[1])?;
+    }
+    Some(())
+}
+
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident, $len:expr, $kind:expr) => {
         $(#[$doc])*
@@ -55,12 +71,11 @@ macro_rules! id {
             type Err = IdError;
 
             fn from_str(text: &str) -> Result<Self, IdError> {
-                let bad = || IdError { kind: $kind, digits: $len * 2 };
-                if text.bytes().any(|b| b.is_ascii_uppercase()) {
-                    return Err(bad());
+                let mut id = [0; $len];
+                match read_hex(text.as_bytes(), &mut id) {
+                    Some(()) => Ok(Self(id)),
+                    None => Err(IdError { kind: $kind, digits: $len * 2 }),
                 }
-                let bytes = hex::decode(text).map_err(|_| bad())?;
-                Self::from_slice(&bytes)
             }
         }
     };

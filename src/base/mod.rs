@@ -2,18 +2,22 @@
 //!
 //! Imports nothing of ours. Ids are parsed at the edge and never re-checked.
 
+mod encode;
 mod gather;
 mod hash;
 mod ids;
+mod ordered;
 mod platform;
 mod semver;
 mod thread;
 mod topic;
 mod varint;
 
+pub use encode::encode;
 pub use gather::{Gather, Tree};
 pub use hash::sha256;
 pub use ids::{DmId, GroupId, IdError, InboxId, InstallationId, MessageId};
+pub use ordered::{Map, Set};
 pub use platform::{Platform, SharedPlatform};
 pub use semver::Version;
 pub use thread::ThreadId;

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use js_sys::{Array, Promise};
+use js_sys::Promise;
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -12,9 +12,8 @@ use super::open::Account;
 use super::options::{Arg, group_id};
 use super::tabs::Tab;
 use super::values;
-use crate::client::{Client, Page, SyncReport};
+use crate::client::{Client, SyncReport};
 use crate::error::Error;
-use crate::store::rows::MessageRow;
 
 /// A client. Freed with `close`.
 #[wasm_bindgen]
@@ -61,19 +60,6 @@ fn told(report: SyncReport) -> Result<JsValue, Error> {
         Some((_, error)) => Err(error),
         None => Ok(JsValue::UNDEFINED),
     }
-}
-
-/// One message as a plain object; `undefined` for none.
-pub(super) async fn message(client: &Client, row: Option<MessageRow>) -> Result<JsValue, Error> {
-    let Some(row) = row else { return Ok(JsValue::UNDEFINED) };
-    Ok(values::message(&row, &client.winners(&[row.thread]).await?))
-}
-
-/// A page as plain objects.
-pub(super) fn messages(page: &Page) -> Array {
-    let listed = |row: &MessageRow| page.listed.unwrap_or(row.group);
-    let rows: Vec<_> = page.rows.iter().map(|row| (row, listed(row))).collect();
-    values::messages(&rows)
 }
 
 #[wasm_bindgen]
@@ -129,8 +115,8 @@ impl RawClient {
     /// One message; undefined for an id that is not stored.
     pub fn message(&self, id: JsValue) -> Promise {
         self.call(async |handle| {
-            let row = handle.client.message(Arg::new(id, "messageId").id()?).await?;
-            message(&handle.client, row).await
+            let page = handle.client.message_page(Arg::new(id, "messageId").id()?).await?;
+            Ok(values::messages(&handle.client, &page).get(0))
         })
     }
 
@@ -149,6 +135,12 @@ impl RawClient {
             let states = Arg::new(states, "consentStates").optional().map(Arg::consent_states).transpose()?;
             told(handle.client.sync_by_consent(states.as_deref()).await?)
         })
+    }
+
+    /// Reads what the own devices decided, and tells them what was decided here.
+    #[wasm_bindgen(js_name = syncDevices)]
+    pub fn sync_devices(&self) -> Promise {
+        self.call(async |handle| told(handle.client.sync_devices().await?))
     }
 
     /// The consent about an entity.

@@ -4,10 +4,10 @@ use js_sys::{BigInt, Promise};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use super::client::{RawClient, messages};
+use super::client::RawClient;
 use super::options::{Arg, group_id};
 use super::values::{self, Fields};
-use crate::base::GroupId;
+use crate::base::{GroupId, InboxId, Nanos};
 use crate::client::{Client, Member, SendOptions};
 use crate::engine::history::HistoryOptions;
 use crate::error::Error;
@@ -53,17 +53,11 @@ impl RawClient {
         })
     }
 
-    /// The other groups of a stitched DM, each described as itself.
+    /// The groups of a stitched DM besides the named one, each described as itself.
     #[wasm_bindgen(js_name = duplicateDms)]
     pub fn duplicate_dms(&self, id: JsValue) -> Promise {
         self.call(async |handle| {
-            let Some(listed) = handle.client.conversation(group_id(id)?).await? else {
-                return Err(Error::new(
-                    "conversation.not_found",
-                    "no conversation with this id is stored here",
-                ));
-            };
-            let others = handle.client.duplicates(listed.group.id).await?;
+            let others = handle.client.duplicates(group_id(id)?).await?;
             let found = handle.client.describe_groups(&others).await?;
             Ok(values::conversations(&found).into())
         })
@@ -109,7 +103,8 @@ impl RawClient {
     pub fn messages(&self, id: JsValue, options: JsValue) -> Promise {
         self.call(async |handle| {
             let options = Arg::new(options, "options").history_options()?;
-            Ok(messages(&handle.client.page(group_id(id)?, &options).await?).into())
+            let page = handle.client.page(group_id(id)?, &options).await?;
+            Ok(values::messages(&handle.client, &page).into())
         })
     }
 
@@ -128,7 +123,20 @@ impl RawClient {
     pub fn last_message(&self, id: JsValue) -> Promise {
         self.call(async |handle| {
             let newest = handle.client.page(group_id(id)?, &HistoryOptions::newest()).await?;
-            Ok(messages(&newest).get(0))
+            Ok(values::messages(&handle.client, &newest).get(0))
+        })
+    }
+
+    /// The time of the newest read receipt of each inbox.
+    #[wasm_bindgen(js_name = lastReadTimes)]
+    pub fn last_read_times(&self, id: JsValue) -> Promise {
+        self.call(async |handle| {
+            let times = handle.client.last_read_times(group_id(id)?).await?;
+            let time = |(inbox, at): (InboxId, Nanos)| {
+                let pair = [inbox.to_string().into(), BigInt::from(at.0).into()];
+                values::list(pair)
+            };
+            Ok(values::list(times.into_iter().map(time)))
         })
     }
 

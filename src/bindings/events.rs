@@ -18,6 +18,7 @@ use super::life;
 use super::values::{self, Fields};
 use crate::client::{Client, EventSubscription, Interest, News};
 use crate::error::Error;
+use crate::store::rows::MessageRow;
 
 /// News told between two reads of the store.
 const TOGETHER: usize = 64;
@@ -94,24 +95,31 @@ async fn tell(client: Client, mut news: UnboundedReceiver<News>, state: Rc<State
 }
 
 async fn read(client: &Client, batch: Vec<News>) -> Result<Vec<JsValue>, Error> {
-    let mut threads = Vec::new();
-    for news in &batch {
-        if let News::Message(row) = news
-            && !threads.contains(&row.thread)
-        {
-            threads.push(row.thread);
-        }
-    }
-    let winners = if threads.is_empty() { Vec::new() } else { client.winners(&threads).await? };
+    let row = |news: &News| match news {
+        News::Message(row) => Some(MessageRow::clone(row)),
+        _ => None,
+    };
+    let page = client.dressed(batch.iter().filter_map(row).collect()).await?;
+    let messages = values::messages(client, &page);
     let mut events = Vec::with_capacity(batch.len());
     for news in batch {
         match news {
             News::Message(row) => {
-                let message = values::message(&row, &winners);
+                // One that has disappeared meanwhile is told to nobody.
+                let Some(at) = page.rows.iter().position(|one| one.id == row.id) else { continue };
+                let message = messages.get(u32::try_from(at).unwrap_or(u32::MAX));
                 events.push(Fields::new().text("type", "message").value("message", &message).done());
             }
-            News::Conversation(group) => {
-                let Some(found) = client.conversation(group).await? else { continue };
+            News::Deletion(row) => {
+                let message = values::messages(client, &client.listed(vec![*row]).await?).get(0);
+                events.push(Fields::new().text("type", "deletion").value("message", &message).done());
+            }
+            News::Conversation(group) | News::Duplicate(group) => {
+                let found = match news {
+                    News::Duplicate(_) => client.describe_groups(&[group]).await?.pop(),
+                    _ => client.conversation(group).await?,
+                };
+                let Some(found) = found else { continue };
                 let view = values::conversation(found);
                 events.push(Fields::new().text("type", "conversation").value("conversation", &view).done());
             }

@@ -11,8 +11,10 @@
 //! | `options`, `bytes` | reading arguments |
 //! | `values`, `json` | rows as plain objects, many at once |
 //! | `events` | subscriptions |
+//! | `readers` | events and messages taken one by one |
 //! | `delivery` | a delivery object of the app as a [`Delivery`](crate::delivery::Delivery) |
 //! | `tabs` | several tabs on one database: who reads in the background, what the others hear |
+//! | `locks` | locks between pages |
 //! | `platform`, `life` | clock, chance, waiting; tasks that end with a crash |
 //! | `errors` | errors as plain objects |
 //!
@@ -29,9 +31,11 @@ mod groups;
 mod inboxes;
 mod json;
 mod life;
+mod locks;
 mod open;
 mod options;
 mod platform;
+mod readers;
 mod tabs;
 mod values;
 mod wallet;
@@ -41,6 +45,7 @@ pub use events::RawSubscription;
 pub use inboxes::{can_message, inbox_states, revoke_installations};
 pub use life::on_panic;
 pub use open::create_client;
+pub use readers::{RawEvents, RawReader};
 pub use wallet::{generate_inbox_id, sign_with_key};
 
 use wasm_bindgen::prelude::wasm_bindgen;

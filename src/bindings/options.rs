@@ -10,7 +10,7 @@ use super::bytes::bytes_of;
 use crate::base::{GroupId, Nanos};
 use crate::client::Interest;
 use crate::consent::{Entity, State};
-use crate::engine::history::{HistoryOptions, SortBy};
+use crate::engine::history::{HistoryOptions, SortBy, Types};
 use crate::engine::list::{ListOptions, OrderBy};
 use crate::error::Error;
 use crate::identity::Identifier;
@@ -192,11 +192,17 @@ impl Arg {
         let kind = kind.flatten();
         let interest = match of.as_str() {
             "messages" => {
-                Interest::Messages { conversation: self.may("conversationId", Arg::id)?, kind, states }
+                let (conversation, types) = (self.may("conversationId", Arg::id)?, self.types()?);
+                Interest::Messages { conversation, kind, states, types }
             }
-            "conversations" => Interest::Conversations { kind, states },
+            "deletions" => Interest::Deletions,
+            "conversations" => Interest::Conversations {
+                kind,
+                states,
+                duplicates: self.may("includeDuplicateDms", Arg::flag)?.unwrap_or_default(),
+            },
             "consent" => Interest::Consent,
-            _ => return Err(self.wrong("of messages, conversations or consent")),
+            _ => return Err(self.wrong("of messages, deletions, conversations or consent")),
         };
         Ok(possible.then_some(interest))
     }
@@ -219,7 +225,6 @@ impl Arg {
 
     /// `RawListMessages`.
     pub fn history_options(self) -> Result<HistoryOptions, Error> {
-        let types = |arg: Arg| arg.list(Arg::text);
         let states =
             [MessageStatus::Unpublished, MessageStatus::Published, MessageStatus::Failed(String::new())];
         let status = |arg: Arg| Ok(states[arg.choice(&[0, 1, 2])?].clone());
@@ -227,16 +232,25 @@ impl Arg {
             limit: self.may("limit", Arg::number)?.map(|limit| limit as usize),
             descending: self.may("direction", |arg| arg.choice(&[false, true]))?.unwrap_or_default(),
             sort_by: self
-                .may("sortBy", |arg| arg.choice(&[SortBy::SentAt, SortBy::InsertedAt]))?
+                .may("sortBy", |arg| arg.choice(&[SortBy::SentAt, SortBy::InsertedAt, SortBy::Delivered]))?
                 .unwrap_or_default(),
             sent_after: self.may("sentAfterNs", Arg::time)?,
             sent_before: self.may("sentBeforeNs", Arg::time)?,
             kind: self
                 .may("kind", |arg| arg.choice(&[MessageKind::Application, MessageKind::MembershipChange]))?,
             status: self.may("deliveryStatus", status)?,
-            content_types: self.may("contentTypes", types)?,
-            exclude_content_types: self.may("excludeContentTypes", types)?.unwrap_or_default(),
+            types: self.types()?,
             exclude_senders: self.may("excludeSenderInboxIds", |arg| arg.list(Arg::id))?.unwrap_or_default(),
+        })
+    }
+
+    /// The content types of a `RawListMessages`, `RawFilter` or `RawSelection`.
+    pub fn types(&self) -> Result<Types, Error> {
+        let list = |name| self.may(name, |arg| arg.list(Arg::text));
+        Ok(Types {
+            only: list("contentTypes")?,
+            also: list("alsoTypes")?.unwrap_or_default(),
+            except: list("excludeContentTypes")?.unwrap_or_default(),
         })
     }
 

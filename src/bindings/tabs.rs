@@ -10,19 +10,17 @@ use std::rc::Rc;
 
 use futures::StreamExt;
 use futures::channel::mpsc;
-use js_sys::{Array, Function, Object, Promise, Reflect};
+use js_sys::{Function, Uint8Array};
 use wasm_bindgen::closure::Closure;
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
 
 use super::life::{self, Life};
+use super::locks;
 use super::options::Arg;
 use super::platform::sleep;
-use super::values::{Fields, consent_state, list};
 use crate::client::{Client, EventSubscription, Overheard};
-use crate::consent::Entity;
-use crate::error::Error;
 
 /// Commits this close to one another are told together, in milliseconds.
 const TOGETHER_MS: u32 = 15;
@@ -42,6 +40,7 @@ extern "C" {
 
 /// A client's place among the tabs of its database.
 pub struct Tab {
+    database: String,
     /// Gives the lock back, or stops waiting for it.
     release: Function,
     left: Rc<Cell<bool>>,
@@ -62,7 +61,13 @@ impl Tab {
             }
             Err(_) => (None, None),
         };
-        Rc::new(Self { release, left, channel, telling: Cell::new(telling) })
+        let database = database.to_owned();
+        Rc::new(Self { database, release, left, channel, telling: Cell::new(telling) })
+    }
+
+    /// The name of the database.
+    pub fn database(&self) -> &str {
+        &self.database
     }
 
     /// Leaves: another may read, nothing is told or heard any more. Leaving twice is fine.
@@ -88,8 +93,7 @@ impl Drop for Tab {
 
 /// Waits for the lock, then reads in the background; the function ends either.
 fn lead(client: &Client, name: &str, left: Rc<Cell<bool>>) -> Function {
-    let (mut resolve, held) = (None, Promise::new(&mut |_, _| {}));
-    let held = Promise::new(&mut |resolver, _| resolve = Some(resolver)).dyn_into().unwrap_or(held);
+    let (held, resolve) = locks::promise();
     let start = {
         let (client, life) = (client.clone(), Life::now());
         move || {
@@ -98,10 +102,10 @@ fn lead(client: &Client, name: &str, left: Rc<Cell<bool>>) -> Function {
             }
         }
     };
-    let (abort, signal) = abort_controller();
+    let (abort, signal) = locks::abort_controller();
     let requested = {
         let (start, held) = (start.clone(), held);
-        request(name, &signal, move || {
+        locks::request(name, ("signal", &signal), move |_| {
             start();
             held
         })
@@ -127,33 +131,6 @@ fn lead(client: &Client, name: &str, left: Rc<Cell<bool>>) -> Function {
     release
 }
 
-/// A function that aborts, and the signal it sets; none where there is no AbortController.
-fn abort_controller() -> (Option<Function>, JsValue) {
-    let make = || -> Result<(Function, JsValue), JsValue> {
-        let class: Function = Reflect::get(&js_sys::global(), &"AbortController".into())?.dyn_into()?;
-        let controller = Reflect::construct(&class, &Array::new())?;
-        let abort: Function = Reflect::get(&controller, &"abort".into())?.dyn_into()?;
-        Ok((abort.bind0(&controller), Reflect::get(&controller, &"signal".into())?))
-    };
-    match make() {
-        Ok((abort, signal)) => (Some(abort), signal),
-        Err(_) => (None, JsValue::UNDEFINED),
-    }
-}
-
-/// Asks for a lock; `hold` is called with it and says how long it is held.
-fn request(name: &str, signal: &JsValue, hold: impl FnOnce() -> Promise + 'static) -> Option<Promise> {
-    let navigator = Reflect::get(&js_sys::global(), &"navigator".into()).ok()?;
-    let locks = Reflect::get(&navigator, &"locks".into()).ok().filter(JsValue::is_object)?;
-    let ask: Function = Reflect::get(&locks, &"request".into()).ok()?.dyn_into().ok()?;
-    let options = Object::new();
-    if !signal.is_undefined() {
-        Reflect::set(&options, &"signal".into(), signal).ok()?;
-    }
-    let hold = Closure::once_into_js(hold);
-    ask.call3(&locks, &name.into(), &options, &hold).ok()?.dyn_into().ok()
-}
-
 /// Tells the others what is committed here, and listeners here what is committed there.
 fn relay(client: &Client, channel: &Rc<Channel>) -> EventSubscription {
     // What was heard is told by the same hub, and is not told on.
@@ -164,15 +141,19 @@ fn relay(client: &Client, channel: &Rc<Channel>) -> EventSubscription {
         if life.check().is_err() {
             return;
         }
-        if let Ok(told) = Arg::new(message, "event").field("data").and_then(read) {
-            // The other end is gone once the client is closed.
-            let _ = sender.unbounded_send(told);
-        }
+        let data = Arg::new(message, "event").field("data").and_then(Arg::bytes);
+        let told = data.ok().and_then(|bytes| Overheard::decode(&bytes));
+        // The other end is gone once the client is closed.
+        let _ = sender.unbounded_send(told);
     };
     life::spawn({
         let (client, hearing) = (client.clone(), hearing.clone());
         async move {
             while let Some(told) = news.next().await {
+                let Some(told) = told else {
+                    client.overhear_noise().await;
+                    continue;
+                };
                 // What cannot be read now is read when it is asked for.
                 if client.overhear(&told, &hearing).await.is_err() && client.is_closed() {
                     return;
@@ -184,7 +165,7 @@ fn relay(client: &Client, channel: &Rc<Channel>) -> EventSubscription {
     let channel = channel.clone();
     client.subscribe_commits(move |events| {
         if !hearing.get() {
-            channel.tell(events.iter().filter_map(Overheard::of).map(tell));
+            channel.tell(events.iter().map(Overheard::of).collect());
         }
     })
 }
@@ -194,12 +175,11 @@ fn relay(client: &Client, channel: &Rc<Channel>) -> EventSubscription {
 struct Channel {
     channel: BroadcastChannel,
     /// What was committed since the last message; `None` when that is some time ago.
-    waiting: RefCell<Option<Vec<JsValue>>>,
+    waiting: RefCell<Option<Vec<Overheard>>>,
 }
 
 impl Channel {
-    fn tell(self: &Rc<Self>, told: impl Iterator<Item = JsValue>) {
-        let told: Vec<JsValue> = told.collect();
+    fn tell(self: &Rc<Self>, told: Vec<Overheard>) {
         if told.is_empty() {
             return;
         }
@@ -221,9 +201,10 @@ impl Channel {
         });
     }
 
-    fn post(&self, told: Vec<JsValue>) {
+    fn post(&self, told: Vec<Overheard>) {
+        let bytes = Uint8Array::from(Overheard::encode(&told).as_slice());
         // A closed channel: the client is being closed too.
-        let _ = self.channel.post_message(&list(told));
+        let _ = self.channel.post_message(&bytes);
     }
 
     fn close(&self) {
@@ -233,41 +214,4 @@ impl Channel {
         self.channel.set_onmessage(&JsValue::NULL);
         self.channel.close();
     }
-}
-
-fn tell(told: Overheard) -> JsValue {
-    match told {
-        Overheard::Conversation(group, state, duplicate) => Fields::new()
-            .id("group", group)
-            .number("state", consent_state(state))
-            .flag("duplicate", duplicate),
-        Overheard::GroupChanged(group) => Fields::new().id("group", group),
-        Overheard::Message(id, state) => {
-            Fields::new().id("message", id).number("state", consent_state(state))
-        }
-        Overheard::Consent(Entity::Conversation(id), state) => {
-            Fields::new().number("entityType", 0).id("entity", id).number("state", consent_state(state))
-        }
-        Overheard::Consent(Entity::Inbox(id), state) => {
-            Fields::new().number("entityType", 1).id("entity", id).number("state", consent_state(state))
-        }
-    }
-    .done()
-}
-
-fn read(told: Arg) -> Result<Vec<Overheard>, Error> {
-    told.list(|one| {
-        let state = |one: &Arg| one.field("state")?.consent_state();
-        if let Some(id) = one.may("message", Arg::id)? {
-            return Ok(Overheard::Message(id, state(&one)?));
-        }
-        match (one.may("group", Arg::id)?, one.may("duplicate", Arg::flag)?) {
-            (Some(group), Some(duplicate)) => Ok(Overheard::Conversation(group, state(&one)?, duplicate)),
-            (Some(group), None) => Ok(Overheard::GroupChanged(group)),
-            (None, _) => {
-                let entity = Arg::entity(one.field("entityType")?, one.field("entity")?)?;
-                Ok(Overheard::Consent(entity, state(&one)?))
-            }
-        }
-    })
 }

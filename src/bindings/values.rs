@@ -7,10 +7,12 @@ use wasm_bindgen::{JsCast, JsValue};
 use super::json::Json;
 
 use crate::base::{GroupId, InstallationId, Nanos, SequenceId, ThreadId};
-use crate::client::{Conversation, GroupInspection, Inspection, KeyPackageStatus, PendingIntent};
+use crate::client::{
+    Client, Conversation, GroupInspection, Inspection, KeyPackageStatus, Page, PendingIntent,
+};
 use crate::consent::{Entity, State};
 use crate::identity::{AssociationState, Identifier, Member, MemberId};
-use crate::store::rows::{GroupKind, GroupRow, GroupState, Hold, MessageKind, MessageRow, MessageStatus};
+use crate::store::rows::{ContentTypeView, GroupKind, GroupRow, GroupState, Hold, MessageRow, MessageStatus};
 use crate::wire::EncodedContent;
 
 /// A plain object in the making.
@@ -99,9 +101,14 @@ pub fn conversation_type(kind: GroupKind) -> u8 {
 
 /// `Consent`.
 pub fn consent(entity: Entity, state: State) -> JsValue {
+    consent_in(Fields::new(), entity, state)
+}
+
+/// The same among other fields.
+pub fn consent_in(fields: Fields, entity: Entity, state: State) -> JsValue {
     let fields = match entity {
-        Entity::Conversation(id) => Fields::new().number("entityType", 0).id("entity", id),
-        Entity::Inbox(id) => Fields::new().number("entityType", 1).id("entity", id),
+        Entity::Conversation(id) => fields.number("entityType", 0).id("entity", id),
+        Entity::Inbox(id) => fields.number("entityType", 1).id("entity", id),
     };
     fields.number("state", consent_state(state)).done()
 }
@@ -157,6 +164,12 @@ extern "C" {
     fn set_inserted_at(this: &Parsed, time: i64);
     #[wasm_bindgen(method, setter, js_name = expiresAtNs)]
     fn set_expires_at(this: &Parsed, time: i64);
+    #[wasm_bindgen(method, setter, js_name = editedAtNs)]
+    fn set_edited_at(this: &Parsed, time: i64);
+    #[wasm_bindgen(method, setter, js_name = inReplyTo)]
+    fn set_in_reply_to(this: &Parsed, message: JsValue);
+    #[wasm_bindgen(method, setter)]
+    fn set_reactions(this: &Parsed, messages: Array);
     /// The content of a message, then the bytes of that.
     #[wasm_bindgen(method, getter)]
     fn content(this: &Parsed) -> Parsed;
@@ -220,24 +233,42 @@ fn hold(hold: &Hold) -> JsValue {
         .done()
 }
 
-/// `RawMessage`, listed under the winner of its thread.
-pub fn message(row: &MessageRow, winners: &[(ThreadId, GroupId)]) -> JsValue {
-    let listed = winners.iter().find(|(thread, _)| *thread == row.thread).map_or(row.group, |(_, id)| *id);
-    messages(&[(row, listed)]).get(0)
+/// `RawMessage[]`, each with what hangs on it.
+pub fn messages(client: &Client, page: &Page) -> Array {
+    let quotes = page.hung.iter().filter_map(|hung| hung.in_reply_to.as_ref().map(|(row, at)| (row, *at)));
+    let reactions = page.hung.iter().flat_map(|hung| &hung.reactions).map(|row| (row, None));
+    let rows: Vec<_> = page.rows.iter().map(|row| (row, None)).chain(quotes).chain(reactions).collect();
+    let mut all = plain(client, &rows, &page.listed).into_iter();
+    let messages: Array = all.by_ref().take(page.rows.len()).collect();
+    let of = |at: usize| -> Parsed { messages.get(u32::try_from(at).unwrap_or(u32::MAX)).unchecked_into() };
+    for hung in &page.hung {
+        if let Some(at) = hung.edited_ns {
+            of(hung.at).set_edited_at(at.0);
+        }
+        if hung.in_reply_to.is_some() {
+            of(hung.at).set_in_reply_to(all.next().unwrap_or_default());
+        }
+    }
+    for hung in page.hung.iter().filter(|hung| !hung.reactions.is_empty()) {
+        of(hung.at).set_reactions(all.by_ref().take(hung.reactions.len()).collect());
+    }
+    messages
 }
 
-/// `RawMessage[]`: rows, each with the conversation it is listed under.
-pub fn messages(rows: &[(&MessageRow, GroupId)]) -> Array {
+/// Rows one by one, each with the time of its last edit.
+fn plain(client: &Client, rows: &[(&MessageRow, Option<Nanos>)], winners: &[(ThreadId, GroupId)]) -> Array {
     let mut json = Json::new(rows.len());
     let mut contents = Vec::with_capacity(rows.len());
-    for (row, listed) in rows {
+    for (row, _) in rows {
+        let listed = winners.iter().find(|(thread, _)| *thread == row.thread);
+        let listed = listed.map_or(row.group, |(_, winner)| *winner);
         json.begin();
         json.id("id", row.id.as_bytes());
         json.id("conversationId", listed.as_bytes());
         json.id("groupId", row.group.as_bytes());
         json.id("senderInboxId", row.sender_inbox.as_bytes());
         json.id("senderInstallationId", row.sender_installation.as_bytes());
-        json.number("kind", u8::from(row.kind == MessageKind::MembershipChange));
+        json.number("kind", u8::from(!row.is_sent()));
         let (status, failure) = match &row.status {
             MessageStatus::Unpublished => (0, None),
             MessageStatus::Published => (1, None),
@@ -245,18 +276,25 @@ pub fn messages(rows: &[(&MessageRow, GroupId)]) -> Array {
         };
         json.number("deliveryStatus", status);
         json.maybe("failure", failure);
+        if let Some(by) = row.deleted_by() {
+            json.id("deletedByInboxId", by.as_bytes());
+        }
+        json.maybe("cursor", client.cursor(row).as_deref());
         json.field("content");
-        contents.push(content(&row.content, &mut json));
+        contents.push(content(row, &mut json));
         json.end();
         json.end();
     }
     let parsed = json.parse();
-    for ((value, (row, _)), bytes) in parsed.iter().zip(rows).zip(contents) {
+    for ((value, (row, edited)), bytes) in parsed.iter().zip(rows).zip(contents) {
         let message: &Parsed = value.unchecked_ref();
         message.set_sent_at(row.sent_ns.0);
         message.set_inserted_at(row.inserted_ns.0);
         if let Some(at) = row.expires_ns {
             message.set_expires_at(at.0);
+        }
+        if let Some(at) = edited {
+            message.set_edited_at(at.0);
         }
         message.content().set_content(Uint8Array::from(bytes.as_slice()));
     }
@@ -264,19 +302,24 @@ pub fn messages(rows: &[(&MessageRow, GroupId)]) -> Array {
 }
 
 /// The fields of `EncodedContent` but its bytes, which are returned. Bytes that are no content keep
-/// their bytes, without a type (CTYPE-008).
-fn content(bytes: &[u8], json: &mut Json) -> Vec<u8> {
-    let Ok(content) = EncodedContent::decode(bytes) else {
+/// their bytes, without a type (CTYPE-008); of a message that was taken back the type is left.
+fn content(row: &MessageRow, json: &mut Json) -> Vec<u8> {
+    let deleted = row.deleted_by().is_some();
+    let decoded = EncodedContent::decode(&row.content).ok().filter(|_| !deleted);
+    if deleted || decoded.is_some() {
+        let ContentTypeView { authority, type_id, major, minor } = &row.content_type;
+        json.field("type");
+        json.text("authorityId", authority);
+        json.text("typeId", type_id);
+        json.number("versionMajor", *major);
+        json.number("versionMinor", *minor);
+        json.end();
+    }
+    let Some(content) = decoded else {
         json.field("parameters");
         json.end();
-        return bytes.to_vec();
+        return if deleted { Vec::new() } else { row.content.clone() };
     };
-    json.field("type");
-    json.text("authorityId", &content.content_type.authority);
-    json.text("typeId", &content.content_type.type_id);
-    json.number("versionMajor", content.content_type.major);
-    json.number("versionMinor", content.content_type.minor);
-    json.end();
     // `__proto__` is a name like any other in JSON.
     json.field("parameters");
     for (key, text) in &content.parameters {

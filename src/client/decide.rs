@@ -1,15 +1,17 @@
 //! Consent decisions about named entities as one act: one commit, one time, events together
 //! (CONS-011).
 
-use std::collections::BTreeMap;
+use crate::base::{Map, Set};
 
-use crate::base::ThreadId;
-use crate::client::Client;
+use crate::base::{GroupId, ThreadId};
 use crate::client::driver::Step;
+use crate::client::{Client, load};
 use crate::consent::{Entity, State};
-use crate::engine::consent;
 use crate::engine::state::ThreadCtx;
+use crate::engine::{consent, history};
 use crate::error::Error;
+use crate::store::Table;
+use crate::store::rows::{GroupKind, MessageRow};
 
 impl Client {
     /// Sets the consent of one entity, now.
@@ -24,22 +26,23 @@ impl Client {
     /// entity the last counts.
     ///
     /// # Errors
-    /// `store.*`.
+    /// `conversation.not_found` for a sync group, which nothing is decided about; `store.*`.
     pub async fn set_consents(&self, decisions: &[(Entity, State)]) -> Result<(), Error> {
         self.0.open()?;
-        let overruled = |(at, (entity, _)): &(usize, &(Entity, State))| {
-            decisions.iter().skip(at + 1).any(|(later, _)| later == entity)
-        };
-        let counted = decisions.iter().enumerate().filter(|one| !overruled(one));
-        let counted: Vec<_> = counted.map(|(_, decision)| *decision).collect();
-        self.0.step(async |step| decide(step, &counted).await).await
+        let mut later = Set::new();
+        let counts = |(entity, _): &&(Entity, State)| later.insert(*entity);
+        let mut counted: Vec<_> = decisions.iter().rev().filter(counts).copied().collect();
+        counted.reverse();
+        self.0.step(async |step| decide(step, &counted).await).await?;
+        self.0.kick_devices();
+        Ok(())
     }
 }
 
 /// Where an entity belongs is looked up within the step, so that a conversation joined meanwhile is
 /// decided about with its thread.
 async fn decide(step: &mut Step<'_>, decisions: &[(Entity, State)]) -> Result<(), Error> {
-    let mut threads: BTreeMap<ThreadId, ThreadCtx> = BTreeMap::new();
+    let mut threads: Map<ThreadId, ThreadCtx> = Map::new();
     for (entity, state) in decisions {
         let group = match entity {
             Entity::Conversation(group) => step.inner.group_row(*group).await?,
@@ -50,13 +53,48 @@ async fn decide(step: &mut Step<'_>, decisions: &[(Entity, State)]) -> Result<()
             consent::decide_apart(stored, *entity, *state, &mut step.unit);
             continue;
         };
+        if group.kind == GroupKind::Sync {
+            return Err(load::not_found());
+        }
         let mut thread = match threads.remove(&group.thread()) {
             Some(thread) => thread,
             None => step.take_thread(group.thread()).await?,
         };
-        consent::decide(&mut thread, &[group.id], *state, &mut step.unit);
+        decide_about(step, &mut thread, &[group.id], *state).await?;
         threads.insert(thread.id, thread);
     }
     threads.into_values().for_each(|thread| step.keep_thread(thread));
+    Ok(())
+}
+
+/// Decides about groups of one thread.
+pub(super) async fn decide_about(
+    step: &mut Step<'_>,
+    thread: &mut ThreadCtx,
+    named: &[GroupId],
+    state: State,
+) -> Result<(), Error> {
+    if state == State::Denied {
+        overtake(step, thread.id, named).await?;
+    }
+    consent::decide(thread, named, state, &mut step.unit);
+    Ok(())
+}
+
+/// A block comes after what was written before it, whatever the clock says now.
+async fn overtake(step: &mut Step<'_>, thread: ThreadId, named: &[GroupId]) -> Result<(), Error> {
+    let mut reads = vec![history::waiting(thread)];
+    reads.extend(named.iter().map(|id| load::group(*id)));
+    let answers = step.inner.store.read(reads).await?;
+    let Some((waiting, groups)) = answers.split_first() else { return Ok(()) };
+    let waiting: Vec<MessageRow> = load::rows(waiting)?;
+    for (group, found) in named.iter().zip(groups) {
+        for row in consent::overtaken(&waiting, *group, step.unit.now) {
+            step.unit.changes.put(&row);
+            // It waits only as long as nobody has sent it, or given it up.
+            let revision = found.first().map_or(0, |record| record.revision);
+            step.unit.changes.check(Table::Groups, group.as_bytes().to_vec(), revision);
+        }
+    }
     Ok(())
 }

@@ -1,17 +1,17 @@
 //! The one place that commits: load, decide, apply, emit; repeated when another tab was first.
 
-use std::collections::BTreeMap;
+use crate::base::Map;
 
 use futures::lock::MutexGuard;
 
 use crate::base::{GroupId, Nanos, ThreadId};
-use crate::client::Inner;
-use crate::engine::event::Event;
+use crate::client::{Inner, expiry};
+use crate::engine::event::{Event, arrange};
 use crate::engine::state::{GroupCtx, ThreadCtx};
 use crate::engine::unit::{Ended, Unit};
 use crate::error::Error;
 use crate::store::StoreError;
-use crate::store::rows::CountersRow;
+use crate::store::rows::{CountersRow, GroupKind};
 
 /// How often a step is repeated because another tab committed first.
 const REPEATS: usize = 16;
@@ -25,8 +25,8 @@ const KEPT_GROUPS: usize = 256;
 #[derive(Default)]
 pub struct Cache {
     pub(super) counters: Option<(CountersRow, u64)>,
-    pub(super) groups: BTreeMap<GroupId, GroupCtx>,
-    pub(super) threads: BTreeMap<ThreadId, ThreadCtx>,
+    pub(super) groups: Map<GroupId, GroupCtx>,
+    pub(super) threads: Map<ThreadId, ThreadCtx>,
 }
 
 impl Cache {
@@ -43,7 +43,7 @@ pub struct Step<'a> {
     /// What it writes and tells.
     pub unit: Unit,
     groups: Vec<GroupCtx>,
-    threads: Vec<ThreadCtx>,
+    pub(super) threads: Vec<ThreadCtx>,
 }
 
 impl Step<'_> {
@@ -129,16 +129,23 @@ impl Inner {
 
     /// Commits a step; `None` when another tab was first, and it is to be repeated.
     async fn end(&self, mut step: Step<'_>) -> Result<Option<(Vec<Event>, Vec<Ended>)>, StepError> {
+        if !step.unit.judged.is_empty() {
+            step.judge().await?;
+        }
         for group in &mut step.groups {
             group.flush(&mut step.unit)?;
         }
         // Closed while it was deciding: nothing more is written.
         self.open()?;
         let Step { cache, mut unit, groups, threads, .. } = step;
-        let ended = std::mem::take(&mut unit.ended);
+        let (ended, owes) = (std::mem::take(&mut unit.ended), unit.owes);
         self.last_ns.set(unit.last_tick().0);
         let (changes, events, counters) = unit.finish();
+        let of_devices = |group: &&GroupCtx| group.row.kind == GroupKind::Sync;
+        let hidden: Vec<GroupId> = groups.iter().filter(of_devices).map(|group| group.row.id).collect();
+        let events = arrange(events, &hidden);
         if !changes.is_empty() {
+            let due = expiry::first_of(&changes);
             if let Err(error) = self.store.apply(changes).await {
                 cache.clear();
                 return match error {
@@ -148,6 +155,8 @@ impl Inner {
                 };
             }
             cache.counters = Some(counters);
+            self.note_expiry(due);
+            self.owing.set(self.owing.get() || owes);
         }
         cache.groups.extend(groups.into_iter().map(|group| (group.row.id, group)));
         cache.threads.extend(threads.into_iter().map(|thread| (thread.id, thread)));

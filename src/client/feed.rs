@@ -3,13 +3,15 @@
 //! An own message is told when it is stored, not again when it is read back: an app shows it at
 //! once, online or not. Membership changes of a DM are left out, as in its history.
 
+use crate::base::Set;
 use std::cell::RefCell;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use crate::base::{GroupId, MessageId, ThreadId};
 use crate::client::{Client, EventSubscription};
 use crate::consent::{Entity, Filter, State};
 use crate::engine::event::Event;
+use crate::engine::history::Types;
 use crate::error::Error;
 use crate::store::rows::{GroupKind, MessageKind, MessageRow, MessageStatus};
 
@@ -27,13 +29,19 @@ pub enum Interest {
         kind: Option<GroupKind>,
         /// Of conversations in these states.
         states: Option<Vec<State>>,
+        /// Of these content types.
+        types: Types,
     },
+    /// Messages that were taken back or have disappeared.
+    Deletions,
     /// New conversations.
     Conversations {
         /// Of this kind.
         kind: Option<GroupKind>,
         /// In these states.
         states: Option<Vec<State>>,
+        /// Further groups of a DM that is known too (DMS-017).
+        duplicates: bool,
     },
     /// Consent.
     Consent,
@@ -43,8 +51,12 @@ pub enum Interest {
 pub enum News {
     /// A message.
     Message(Box<MessageRow>),
+    /// A message that was taken back, or as it was before it disappeared.
+    Deletion(Box<MessageRow>),
     /// A new conversation.
     Conversation(GroupId),
+    /// A further group of a DM that is known, to be named as itself.
+    Duplicate(GroupId),
     /// Decisions of one commit.
     Consent(Vec<(Entity, State)>),
 }
@@ -80,7 +92,7 @@ struct Picker {
     /// The thread of the named conversation.
     thread: Option<ThreadId>,
     /// Own messages told when they were stored, which come again when they are read back.
-    told: RefCell<BTreeSet<MessageId>>,
+    told: RefCell<Set<MessageId>>,
     /// Published messages told lately.
     lately: RefCell<VecDeque<MessageId>>,
 }
@@ -88,16 +100,20 @@ struct Picker {
 impl Picker {
     fn pick(&self, events: &[Event]) -> Vec<News> {
         match &self.interest {
-            Interest::Messages { kind, states, .. } => {
+            Interest::Messages { kind, states, types, .. } => {
                 let filter = match self.thread {
                     Some(_) => Filter::one_conversation(states.as_deref()),
                     None => Filter::all_messages(states.as_deref()),
                 };
-                events.iter().filter_map(|event| self.message(event, *kind, filter)).collect()
+                let told = events.iter().filter_map(|event| self.message(event, *kind, filter));
+                told.filter(|row| types.admit(&row.content_type)).map(News::Message).collect()
             }
-            Interest::Conversations { kind, states } => {
+            Interest::Deletions => events.iter().filter_map(|event| self.deletion(event)).collect(),
+            Interest::Conversations { kind, states, duplicates } => {
                 let filter = Filter::conversations(states.as_deref());
-                events.iter().filter_map(|event| conversation(event, *kind, filter)).collect()
+                let news = |event| conversation(event, *kind, filter);
+                let wanted = |news: &News| *duplicates || !matches!(news, News::Duplicate(_));
+                events.iter().filter_map(news).filter(wanted).collect()
             }
             Interest::Consent => {
                 let of = |event: &Event| match event {
@@ -110,7 +126,7 @@ impl Picker {
         }
     }
 
-    fn message(&self, event: &Event, kind: Option<GroupKind>, filter: Filter) -> Option<News> {
+    fn message(&self, event: &Event, kind: Option<GroupKind>, filter: Filter) -> Option<Box<MessageRow>> {
         let Event::Message { row, consent } = event else { return None };
         let wanted = self.thread.is_none_or(|thread| thread == row.thread)
             && is_kind(row.thread, kind)
@@ -120,7 +136,17 @@ impl Picker {
             MessageStatus::Published => !self.told.borrow_mut().remove(&row.id) && self.remember(row.id),
             _ => wanted && self.told.borrow_mut().insert(row.id),
         };
-        (wanted && news).then(|| News::Message(row.clone()))
+        (wanted && news).then(|| row.clone())
+    }
+
+    /// Each once, though another tab may tell of it too.
+    fn deletion(&self, event: &Event) -> Option<News> {
+        match event {
+            Event::Gone { row } if Types::default().admit(&row.content_type) && self.remember(row.id) => {
+                Some(News::Deletion(row.clone()))
+            }
+            _ => None,
+        }
     }
 
     /// Notes a message as told; false when it was.
@@ -139,11 +165,11 @@ impl Picker {
 
 fn conversation(event: &Event, kind: Option<GroupKind>, filter: Filter) -> Option<News> {
     match event {
-        // Another group of a DM that is known already is no new conversation (DMS-007).
-        Event::Conversation { group, thread, consent, duplicate: false }
-            if is_kind(*thread, kind) && filter.includes(*consent) =>
+        Event::Conversation { group, thread, kind: own, consent, duplicate, .. }
+            if *own != GroupKind::Sync && is_kind(*thread, kind) && filter.includes(*consent) =>
         {
-            Some(News::Conversation(*group))
+            // Another group of a DM that is known already is no new conversation (DMS-007).
+            Some(if *duplicate { News::Duplicate(*group) } else { News::Conversation(*group) })
         }
         _ => None,
     }

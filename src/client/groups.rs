@@ -34,6 +34,7 @@ impl Client {
             .await?;
         self.0.listen(Topic::Group(group));
         self.0.kick(group);
+        self.0.kick_devices();
         Ok(group)
     }
 
@@ -157,8 +158,8 @@ impl Client {
             .step(async |step| {
                 let mut ctx = step.need_group(group).await?;
                 if leave::may_request(&ctx, &self.0.me)? {
-                    let thread = step.take_thread(ctx.row.thread()).await?;
-                    send::send(&mut ctx, &thread, &self.0.me, &request, &mut step.unit)?;
+                    let mut thread = step.take_thread(ctx.row.thread()).await?;
+                    send::send(&mut ctx, &mut thread, &self.0.me, &request, &mut step.unit)?;
                     leave::note(&mut ctx, self.0.me.inbox);
                     self.0.note_fresh(&step.unit);
                     step.keep_thread(thread);

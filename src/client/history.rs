@@ -1,21 +1,26 @@
 //! Reading messages: one range read over the stitched thread, one limit (DMS-009).
 
 use crate::base::{GroupId, MessageId, ThreadId};
+use crate::client::hung::{Hung, is_annotated};
 use crate::client::{Client, Inner, load};
 use crate::engine::history::{HistoryOptions, Span};
 use crate::error::Error;
 use crate::store::rows::{MessageRow, ThreadRow};
-use crate::store::{Read, Table};
+use crate::store::{Read, Record, Table};
 
 /// Rows of one chunk when a filter may leave some out.
 const CHUNK: usize = 200;
 
-/// A page of a conversation.
+/// A page of messages.
+#[derive(Default)]
 pub struct Page {
-    /// The group the conversation is listed as; `None` when it is not listed (a failed DM).
-    pub listed: Option<GroupId>,
-    /// Its messages.
+    /// The groups that conversations are listed as; one that is not listed (a failed DM) is not
+    /// among them.
+    pub listed: Vec<(ThreadId, GroupId)>,
+    /// The messages as they read now: edited, or without content where they were taken back.
     pub rows: Vec<MessageRow>,
+    /// What hangs on those that something hangs on, by their place.
+    pub hung: Vec<Hung>,
 }
 
 impl Client {
@@ -32,12 +37,16 @@ impl Client {
         Ok(self.page(group, options).await?.rows)
     }
 
-    /// One message; `None` when it is not stored here, or has expired.
-    pub async fn message(&self, id: MessageId) -> Result<Option<MessageRow>, Error> {
+    /// One message as a page of at most one; none when it is not stored here, or has disappeared.
+    pub async fn message_page(&self, id: MessageId) -> Result<Page, Error> {
         self.0.open()?;
         let row = self.0.message_rows(&[id]).await?.pop().flatten();
-        let now = self.0.platform.now();
-        Ok(row.filter(|row| row.expires_ns.is_none_or(|at| at > now)))
+        self.dressed(row.into_iter().collect()).await
+    }
+
+    /// The message of a [`Client::message_page`].
+    pub async fn message(&self, id: MessageId) -> Result<Option<MessageRow>, Error> {
+        Ok(self.message_page(id).await?.rows.pop())
     }
 }
 
@@ -49,60 +58,72 @@ impl Inner {
         options: &HistoryOptions,
     ) -> Result<u64, Error> {
         let (now, mut count) = (self.platform.now(), 0);
-        for mut span in options.spans(thread) {
-            loop {
-                let rows = self.chunk(&mut span, options.descending, CHUNK).await?;
-                count += rows.iter().filter(|row| options.admits(row, now)).count() as u64;
-                if rows.len() < CHUNK {
-                    break;
-                }
+        let bounds = options.bounds(&self.store.read(options.marks(thread)).await?);
+        let mut span = options.span(thread, &bounds);
+        loop {
+            let rows = self.chunk(&mut span, options.descending, CHUNK).await?;
+            count += rows.iter().filter(|row| options.admits(row, &bounds, now)).count() as u64;
+            if rows.len() < CHUNK {
+                return Ok(count);
             }
         }
-        Ok(count)
     }
 
     /// The next rows of a span.
     async fn chunk(&self, span: &mut Span, descending: bool, size: usize) -> Result<Vec<MessageRow>, Error> {
         let read = span.read(descending, u32::try_from(size).unwrap_or(u32::MAX));
         let answer = self.store.read(vec![read]).await?;
-        let rows = load::rows::<MessageRow>(answer.first().map_or(&[], Vec::as_slice))?;
-        if let Some(last) = rows.last() {
-            span.after(last, descending);
-        }
-        Ok(rows)
+        taken(span, answer.first().map_or(&[], Vec::as_slice), descending)
     }
 
     pub(super) async fn history(&self, thread: ThreadId, options: &HistoryOptions) -> Result<Page, Error> {
         let limit = options.limit.filter(|_| options.in_read_order()).unwrap_or(usize::MAX);
-        let chunk = limit.clamp(1, CHUNK);
-        let now = self.platform.now();
-        let mut spans = options.spans(thread);
-        // The first rows of every span come from one snapshot, and mostly are the whole page.
-        let size = u32::try_from(chunk).unwrap_or(u32::MAX);
-        let mut reads = vec![Read::Key(Table::Threads, thread.to_key())];
-        reads.extend(spans.iter().map(|span| span.read(options.descending, size)));
+        let first = limit.clamp(1, CHUNK);
+        let (now, descending) = (self.platform.now(), options.descending);
+        let mut bounds = options.bounds(&[]);
+        let mut span = options.span(thread, &bounds);
+        // The first rows come from one snapshot with all else, and mostly are the whole page.
+        let mut reads = vec![Read::Key(Table::Threads, thread.to_key()), load::notes(thread)];
+        reads.push(span.read(descending, u32::try_from(first).unwrap_or(u32::MAX)));
+        reads.extend(options.marks(thread));
         let answers = self.store.read(reads).await?;
-        let (stored, answers) = answers.split_first().ok_or_else(|| Error::bug("no answer"))?;
-        let listed = load::rows::<ThreadRow>(stored)?.first().map(|row| row.winner);
-        let mut page = Vec::new();
-        for (span, answer) in spans.iter_mut().zip(answers) {
-            let mut rows = load::rows::<MessageRow>(answer)?;
-            if let Some(last) = rows.last() {
-                span.after(last, options.descending);
+        let [stored, notes, found, marks @ ..] = answers.as_slice() else {
+            return Err(Error::bug("a read without its answers"));
+        };
+        let listed = load::rows::<ThreadRow>(stored)?.iter().map(|row| (row.id, row.winner)).collect();
+        let annotated = is_annotated(load::rows(notes)?);
+        let marked = options.bounds(marks);
+        let mut rows = if marked == bounds {
+            taken(&mut span, found, descending)?
+        } else {
+            (span, bounds) = (options.span(thread, &marked), marked);
+            self.chunk(&mut span, descending, first).await?
+        };
+        let (mut page, mut chunk) = (Vec::new(), first);
+        loop {
+            let ended = rows.len() < chunk;
+            page.extend(rows.into_iter().filter(|row| options.admits(row, &bounds, now)));
+            if ended || page.len() >= limit {
+                break;
             }
-            while page.len() < limit {
-                let ended = rows.len() < chunk;
-                page.extend(rows.into_iter().filter(|row| options.admits(row, now)));
-                if ended || page.len() >= limit {
-                    break;
-                }
-                rows = self.chunk(span, options.descending, chunk).await?;
-            }
+            // The more was left out so far, the more is read at once.
+            chunk = (chunk * 4).min(CHUNK);
+            rows = self.chunk(&mut span, descending, chunk).await?;
         }
         if !options.in_read_order() {
             options.sort(&mut page);
         }
         page.truncate(options.limit.unwrap_or(usize::MAX));
-        Ok(Page { listed, rows: page })
+        let hung = self.dress(&mut page, annotated).await?;
+        Ok(Page { listed, rows: page, hung })
     }
+}
+
+/// The rows of an answer; the span goes on behind them.
+fn taken(span: &mut Span, answer: &[Record], descending: bool) -> Result<Vec<MessageRow>, Error> {
+    let rows = load::rows::<MessageRow>(answer)?;
+    if let Some(last) = rows.last() {
+        span.after(last, descending);
+    }
+    Ok(rows)
 }

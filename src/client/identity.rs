@@ -1,13 +1,14 @@
 //! Identity logs: fetched once, kept, replayed to the exact state a decision names
 //! (GMOD-013, GMOD-014, IDENT-070).
 
+use crate::base::{Map, Set};
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use crate::base::{Gather as _, InboxId, SequenceId, Topic};
+use crate::base::{Gather as _, InboxId, InstallationId, SequenceId, Topic};
 use crate::client::{Client, load};
 use crate::delivery::{Delivery, Incoming};
+use crate::engine::event::Event;
 use crate::error::Error;
 use crate::identity::{AssociationState, Identifier, IdentityError, Log, Verdict};
 use crate::members::{Reference, Resolution, States};
@@ -24,20 +25,30 @@ const TOPICS: usize = 500;
 pub struct Logs {
     store: Rc<dyn Store>,
     pub(super) delivery: Rc<dyn Delivery>,
-    pub(super) known: RefCell<BTreeMap<InboxId, Log>>,
+    pub(super) known: RefCell<Map<InboxId, Log>>,
+    watched: RefCell<Option<(InboxId, Listener)>>,
 }
+
+/// Told what an update that was read did to an inbox's installations.
+type Listener = Rc<dyn Fn(Vec<Event>)>;
 
 impl Logs {
     /// No log read yet.
     pub fn new(store: Rc<dyn Store>, delivery: Rc<dyn Delivery>) -> Self {
-        Self { store, delivery, known: RefCell::default() }
+        Self { store, delivery, known: RefCell::default(), watched: RefCell::default() }
+    }
+
+    /// Calls `listener` with what each update of an inbox that is read from now on does to its
+    /// installations, once that is stored and readable.
+    pub(super) fn watch(&self, inbox: InboxId, listener: impl Fn(Vec<Event>) + 'static) {
+        *self.watched.borrow_mut() = Some((inbox, Rc::new(listener)));
     }
 
     /// States at exact positions, fetching what is missing.
     ///
     /// # Errors
     /// `delivery.*` when a log cannot be read: the caller's decision waits.
-    pub async fn resolve(&self, needed: &BTreeSet<Reference>) -> Result<States, Error> {
+    pub async fn resolve(&self, needed: &Set<Reference>) -> Result<States, Error> {
         let mut wanted: Vec<(InboxId, SequenceId)> = Vec::new();
         for Reference { inbox, sequence_id } in needed {
             // References ascend, so the last of an inbox is its greatest.
@@ -59,6 +70,20 @@ impl Logs {
         Ok(states)
     }
 
+    /// Those of the states asked for that the logs read so far hold. Whatever a log does not hold is
+    /// left out: a longer one may.
+    pub fn recall(&self, needed: &Set<Reference>) -> States {
+        let known = self.known.borrow();
+        let mut states = States::default();
+        for reference in needed {
+            let state = known.get(&reference.inbox).map(|log| log.state_at(reference.sequence_id));
+            if let Some(Ok(Some(state))) = state {
+                states.insert(*reference, Resolution::Installations(state.installations()));
+            }
+        }
+        states
+    }
+
     /// The newest state of an inbox and its position; `None` when the inbox does not exist.
     pub async fn newest(&self, inbox: InboxId) -> Result<Option<(SequenceId, AssociationState)>, Error> {
         let logs = self.read_all(&[inbox]).await?;
@@ -75,8 +100,8 @@ impl Logs {
     pub(super) async fn newest_states(
         &self,
         inboxes: &[InboxId],
-    ) -> Result<BTreeMap<InboxId, (SequenceId, AssociationState)>, Error> {
-        let mut states = BTreeMap::new();
+    ) -> Result<Map<InboxId, (SequenceId, AssociationState)>, Error> {
+        let mut states = Map::new();
         for log in self.read_all(inboxes).await? {
             if let Ok(Some(state)) = log.latest() {
                 states.insert(log.inbox(), (log.head(), state.clone()));
@@ -85,24 +110,16 @@ impl Logs {
         Ok(states)
     }
 
-    /// The newest states of those inboxes whose log can be read in full now.
+    /// The positions of the newest states of those inboxes whose log can be read in full now.
     ///
     /// # Errors
     /// `delivery.*` when the service cannot be reached at all; `store.*`.
-    pub(super) async fn readable_states(
-        &self,
-        inboxes: &[InboxId],
-    ) -> Result<BTreeMap<InboxId, (SequenceId, AssociationState)>, Error> {
+    pub(super) async fn readable(&self, inboxes: &[InboxId]) -> Result<Map<InboxId, SequenceId>, Error> {
         let ends = self.ends(inboxes).await?;
         let wanted: Vec<_> = inboxes.iter().copied().zip(ends).collect();
         let (logs, withheld) = self.read_some(&wanted).await?;
-        let mut states = BTreeMap::new();
-        for log in logs.iter().filter(|log| !withheld.contains(&log.inbox())) {
-            if let Ok(Some(state)) = log.latest() {
-                states.insert(log.inbox(), (log.head(), state.clone()));
-            }
-        }
-        Ok(states)
+        let readable = |log: &&Log| !withheld.contains(&log.inbox()) && matches!(log.latest(), Ok(Some(_)));
+        Ok(logs.iter().filter(readable).map(|log| (log.inbox(), log.head())).gather())
     }
 
     /// The newest states of inboxes, in the order asked; `fetch` reads on, without it they are as
@@ -162,7 +179,7 @@ impl Logs {
 
     /// Reads the logs of inboxes to their ends, each once.
     async fn read_all(&self, inboxes: &[InboxId]) -> Result<Vec<Log>, Error> {
-        let inboxes: BTreeSet<InboxId> = inboxes.iter().copied().gather();
+        let inboxes: Set<InboxId> = inboxes.iter().copied().gather();
         let inboxes: Vec<InboxId> = inboxes.into_iter().collect();
         let ends = self.ends(&inboxes).await?;
         self.read(&inboxes.into_iter().zip(ends).collect::<Vec<_>>()).await
@@ -181,10 +198,7 @@ impl Logs {
     }
 
     /// The same, naming the inboxes whose log the service does not show in full.
-    async fn read_some(
-        &self,
-        wanted: &[(InboxId, SequenceId)],
-    ) -> Result<(Vec<Log>, BTreeSet<InboxId>), Error> {
+    async fn read_some(&self, wanted: &[(InboxId, SequenceId)]) -> Result<(Vec<Log>, Set<InboxId>), Error> {
         let inboxes: Vec<InboxId> = wanted.iter().map(|(inbox, _)| *inbox).collect();
         let mut logs = self.so_far(&inboxes).await?;
         let mut asked: Vec<usize> = (0..logs.len()).collect();
@@ -237,7 +251,7 @@ impl Logs {
         let answer = self.store.read(unread.iter().map(rows).collect()).await?;
         for (log, rows) in unread.into_iter().zip(answer) {
             for row in load::rows::<AssociationRow>(&rows)? {
-                log.push(row.sequence_id, &row.update).map_err(invalid)?;
+                log.restore(row.sequence_id, &row.update, row.accepted).map_err(invalid)?;
             }
         }
         Ok(logs)
@@ -245,19 +259,27 @@ impl Logs {
 
     /// Reads the next page of the logs at these places, and keeps it; the places whose page was full.
     async fn fetch(&self, logs: &mut [Log], asked: &[usize]) -> Result<Vec<usize>, Error> {
-        let mut full = Vec::new();
+        let (mut full, watched) = (Vec::new(), self.watched.borrow().clone());
         for chunk in asked.chunks(TOPICS) {
-            let topic = |log: &Log| Topic::Identity(log.inbox());
-            let topics = chunk.iter().map(|at| (topic(&logs[*at]), logs[*at].head())).collect();
-            let answer = self.delivery.query(topics, PAGE).await?;
-            let mut changes = Changes::default();
+            let topics = chunk.iter().map(|at| (Topic::Identity(logs[*at].inbox()), logs[*at].head()));
+            let answer = self.delivery.query(topics.collect(), PAGE).await?;
+            let mut pages: Map<Topic, Vec<Incoming>> = Map::new();
+            for envelope in answer {
+                pages.entry(envelope.topic).or_default().push(envelope);
+            }
+            let (mut changes, mut events) = (Changes::default(), Vec::new());
             for at in chunk {
                 let log = &mut logs[*at];
-                let (inbox, own) = (log.inbox(), topic(log));
+                let inbox = log.inbox();
                 let mut count = 0;
-                for envelope in answer.iter().filter(|envelope| envelope.topic == own) {
+                for envelope in pages.remove(&Topic::Identity(inbox)).unwrap_or_default() {
                     let (sequence_id, update) = (envelope.sequence_id, update_bytes(envelope));
+                    let before =
+                        watched.as_ref().filter(|(own, _)| *own == inbox).map(|_| installations(log));
                     let accepted = log.push(sequence_id, &update).map_err(invalid)? == Verdict::Accepted;
+                    if let Some(before) = before.filter(|_| accepted) {
+                        events.extend(differences(&before, &installations(log), sequence_id));
+                    }
                     changes.put(&AssociationRow { inbox, sequence_id, update, accepted });
                     count += 1;
                 }
@@ -268,13 +290,30 @@ impl Logs {
             if !changes.is_empty() {
                 self.store.apply(changes).await?;
             }
+            if let Some((_, tell)) = watched.as_ref().filter(|_| !events.is_empty()) {
+                self.keep(logs);
+                tell(events);
+            }
         }
         Ok(full)
     }
 }
 
+/// The installations of an inbox, as far as its log was read.
+fn installations(log: &Log) -> Set<InstallationId> {
+    log.latest().ok().flatten().map(AssociationState::installations).unwrap_or_default()
+}
+
+fn differences(before: &Set<InstallationId>, after: &Set<InstallationId>, at: SequenceId) -> Vec<Event> {
+    let added = after.difference(before).map(|id| Event::InstallationAdded { installation: *id, at });
+    let revoked = before.difference(after).map(|id| Event::InstallationRevoked { installation: *id, at });
+    added.chain(revoked).collect()
+}
+
+/// The log of an inbox, in logs as [`Logs::read`] gives them: mostly ascending by inbox.
 fn find(logs: &[Log], inbox: InboxId) -> Option<&Log> {
-    logs.iter().find(|log| log.inbox() == inbox)
+    let found = logs.binary_search_by_key(&inbox, Log::inbox).ok().and_then(|at| logs.get(at));
+    found.or_else(|| logs.iter().find(|log| log.inbox() == inbox))
 }
 
 fn invalid(error: IdentityError) -> Error {
@@ -282,10 +321,10 @@ fn invalid(error: IdentityError) -> Error {
 }
 
 /// The update in an envelope; bytes that are none stay as they are and are refused by the replay.
-fn update_bytes(envelope: &Incoming) -> Vec<u8> {
+fn update_bytes(envelope: Incoming) -> Vec<u8> {
     match ClientEnvelope::decode(&envelope.payload) {
         Ok(ClientEnvelope::IdentityUpdate(update)) => update,
-        _ => envelope.payload.clone(),
+        _ => envelope.payload,
     }
 }
 

@@ -62,6 +62,7 @@ impl PendingIntent {
             Operation::Change(_) => "change",
             Operation::SelfUpdate => "selfUpdate",
             Operation::Send { .. } => "send",
+            Operation::Tell { .. } | Operation::Snapshot { .. } => "tell",
         };
         let state = match &intent.state {
             IntentState::ToPublish => "toPublish",

@@ -10,7 +10,7 @@
 //! (`client.installation_revoked`); what is stored stays readable. The account comes back as a new
 //! installation, with a client on another database.
 
-use std::collections::BTreeSet;
+use crate::base::Set;
 use std::rc::Rc;
 
 use crate::base::{InboxId, InstallationId, Nanos, Topic};
@@ -18,9 +18,10 @@ use crate::client::identity::Logs;
 use crate::client::open::{Sign, refused, signed};
 use crate::client::{Client, Inner};
 use crate::delivery::{CheckedDelivery, Delivery, Outgoing};
+use crate::engine::event::Event;
 use crate::error::Error;
 use crate::identity::{AssociationState, Identifier, IdentityUpdate, MemberId, Request};
-use crate::mls;
+use crate::mls::KeyPackageFacts;
 use crate::store::MemoryStore;
 use crate::wire::ClientEnvelope;
 
@@ -65,7 +66,7 @@ impl Logs {
     pub async fn revoke(
         &self,
         inbox: InboxId,
-        installations: &BTreeSet<InstallationId>,
+        installations: &Set<InstallationId>,
         by: &Identifier,
         at: Nanos,
         sign: &Sign,
@@ -163,7 +164,7 @@ impl Client {
     ///
     /// # Errors
     /// Those of [`Logs::revoke`].
-    pub async fn revoke(&self, installations: &BTreeSet<InstallationId>, sign: &Sign) -> Result<(), Error> {
+    pub async fn revoke(&self, installations: &Set<InstallationId>, sign: &Sign) -> Result<(), Error> {
         let (account, now) = (self.0.account()?, self.0.platform.now());
         self.identity()?.revoke(self.inbox(), installations, &account, now, sign).await
     }
@@ -187,25 +188,11 @@ impl Client {
         installations: &[InstallationId],
     ) -> Result<Vec<KeyPackageStatus>, Error> {
         self.0.open()?;
-        let topics = installations.iter().map(|id| Topic::KeyPackage(*id)).collect();
-        let answers = self.0.delivery.newest(topics).await?;
-        let (now, scratch) = (self.0.platform.now(), mls::Scratch::new());
-        let judged = |(installation, found): (&InstallationId, Option<crate::delivery::Incoming>)| {
-            let package = found.and_then(|found| match ClientEnvelope::decode(&found.payload) {
-                Ok(ClientEnvelope::KeyPackage(bytes)) => Some(bytes),
-                _ => None,
-            });
-            let usable = match package.map(|bytes| mls::check_key_package(&scratch, &bytes, now)) {
-                None => Err("no key package is published".to_owned()),
-                Some(Err(error)) => Err(error.to_string()),
-                Some(Ok(facts)) if facts.installation != *installation => {
-                    Err("the key package is another installation's".to_owned())
-                }
-                Some(Ok(facts)) => Ok(facts.expires),
-            };
-            KeyPackageStatus { installation: *installation, usable }
+        let newest = self.0.newest_packages(installations).await?;
+        let status = |(installation, newest): (&InstallationId, Result<KeyPackageFacts, String>)| {
+            KeyPackageStatus { installation: *installation, usable: newest.map(|facts| facts.expires) }
         };
-        Ok(installations.iter().zip(answers).map(judged).collect())
+        Ok(installations.iter().zip(newest).map(status).collect())
     }
 }
 
@@ -214,6 +201,31 @@ impl Inner {
     pub(super) fn is_revoked(&self) -> bool {
         let known = self.identity.loses(self.me.inbox, self.me.installation);
         known.unwrap_or_else(|| self.installation.borrow().revoked)
+    }
+
+    /// Tells listeners what happens to the installations of the own inbox (EVENT).
+    pub(super) fn watch_own_inbox(self: &Rc<Self>) {
+        let inner = Rc::downgrade(self);
+        self.identity.watch(self.me.inbox, move |mut events| {
+            if let Some(inner) = inner.upgrade() {
+                inner.not_told_yet(&mut events);
+                inner.hub.emit(events);
+            }
+        });
+    }
+
+    /// Leaves out what identity updates did that were told of here before: every client on the
+    /// database reads the log for itself, and tells the others.
+    pub(super) fn not_told_yet(&self, events: &mut Vec<Event>) {
+        let (before, mut newest) = (self.announced.get(), self.announced.get());
+        events.retain(|event| match event {
+            Event::InstallationAdded { at, .. } | Event::InstallationRevoked { at, .. } => {
+                newest = newest.max(*at);
+                *at > before
+            }
+            _ => true,
+        });
+        self.announced.set(newest);
     }
 
     /// Writes down what the log says, so that opening need not replay it.

@@ -9,8 +9,8 @@ use crate::engine::state::{GroupCtx, MlsState, ThreadCtx};
 use crate::error::Error;
 use crate::mls::{self, Scratch};
 use crate::store::rows::{
-    AttemptRow, ConsentRow, CountersRow, EnvelopeRow, GroupRow, GroupState, IntentRow, MessageRow,
-    MlsGlobalRow, MlsPageRow, PositionRow, Row, ThreadRow, TranscriptRow,
+    AnnotationRow, AttemptRow, ConsentRow, CountersRow, EnvelopeRow, GroupRow, GroupState, IntentRow,
+    MessageRow, MlsGlobalRow, MlsPageRow, NotesRow, PositionRow, Row, ThreadRow, TranscriptRow,
 };
 use crate::store::{Read, Record, Store, StoreError, Table};
 
@@ -27,6 +27,23 @@ pub fn all<R: Row>(answers: &[Vec<Record>]) -> Result<Vec<R>, StoreError> {
 /// The read of a group's row.
 pub fn group(id: GroupId) -> Read {
     Read::Key(Table::Groups, id.as_bytes().to_vec())
+}
+
+/// The read of a thread's notes.
+pub fn notes(thread: ThreadId) -> Read {
+    Read::Key(Table::Annotations, NotesRow::key_of(thread))
+}
+
+/// The read of what was said about a message.
+pub fn about(target: MessageId) -> Read {
+    Read::prefix(Table::Annotations, &AnnotationRow::target_prefix(target))
+}
+
+/// The answer to [`about`]. Who names a target chooses it freely, and so may hit a key of another
+/// form.
+pub fn annotations(records: &[Record]) -> Result<Vec<AnnotationRow>, StoreError> {
+    let own = records.iter().filter(|record| record.key.len() == AnnotationRow::KEY_LEN);
+    own.map(|record| AnnotationRow::decode(&record.body)).collect()
 }
 
 /// The state that a record of consent gives, or its absence (CONS-001).
@@ -124,10 +141,20 @@ impl Step<'_> {
 
     /// Takes a thread out of the cache, or loads it; one that is not stored yet is empty.
     pub async fn take_thread(&mut self, thread: ThreadId) -> Result<ThreadCtx, Error> {
-        match self.cache.threads.remove(&thread) {
-            Some(ctx) => Ok(ctx),
-            None => Ok(load_thread(&*self.inner.store, thread).await?),
+        let taken = self.take_threads(&[thread]).await?.pop();
+        taken.ok_or_else(|| Error::bug("a thread that was not loaded"))
+    }
+
+    /// The same for several, each named once.
+    pub async fn take_threads(&mut self, threads: &[ThreadId]) -> Result<Vec<ThreadCtx>, Error> {
+        let mut taken: Vec<ThreadCtx> =
+            threads.iter().filter_map(|id| self.cache.threads.remove(id)).collect();
+        let missing: Vec<ThreadId> =
+            threads.iter().filter(|id| taken.iter().all(|ctx| ctx.id != **id)).copied().collect();
+        if !missing.is_empty() {
+            taken.extend(load_threads(&*self.inner.store, &missing).await?);
         }
+        Ok(taken)
     }
 
     /// The same, never from the cache: for an answer that writes nothing which would find out that
@@ -185,26 +212,41 @@ fn load_mls(group: GroupId, pages: Vec<MlsPageRow>) -> Result<Option<MlsState>, 
     Ok(group.map(|group| MlsState { scratch, group }))
 }
 
-async fn load_thread(store: &dyn Store, id: ThreadId) -> Result<ThreadCtx, StoreError> {
-    let key = id.to_key();
-    let answers = store
-        .read(vec![Read::Key(Table::Threads, key.clone()), Read::prefix(Table::Transcripts, &key)])
-        .await?;
-    let record = answers.first().and_then(|records| records.first());
-    let row = record.map(|record| ThreadRow::decode(&record.body)).transpose()?;
-    let transcripts = rows::<TranscriptRow>(answers.get(1).map_or(&[], Vec::as_slice))?;
-    let groups: Vec<GroupId> =
-        row.iter().flat_map(|row| row.groups.iter().map(|entry| entry.group)).collect();
-    let reads =
-        groups.iter().map(|id| Read::Key(Table::Consent, Entity::Conversation(*id).to_key())).collect();
-    let records = store.read(reads).await?;
-    let mut consents = std::collections::BTreeMap::new();
-    for (group, found) in groups.iter().zip(&records) {
-        if let Some(ConsentRow(record)) = rows(found)?.pop() {
-            consents.insert(*group, record);
+/// Threads, in the order asked, with the records of their groups.
+async fn load_threads(store: &dyn Store, ids: &[ThreadId]) -> Result<Vec<ThreadCtx>, StoreError> {
+    let of = |id: &ThreadId| {
+        let key = id.to_key();
+        [Read::Key(Table::Threads, key.clone()), Read::prefix(Table::Transcripts, &key), notes(*id)]
+    };
+    let answers = store.read(ids.iter().flat_map(of).collect()).await?;
+    let mut threads = Vec::with_capacity(ids.len());
+    let mut reads = Vec::new();
+    for (id, found) in ids.iter().zip(answers.chunks_exact(3)) {
+        let record = found[0].first();
+        let row = record.map(|record| ThreadRow::decode(&record.body)).transpose()?;
+        let groups = row.iter().flat_map(|row| &row.groups);
+        reads.extend(groups.map(|one| Read::Key(Table::Consent, Entity::Conversation(one.group).to_key())));
+        let stored = found[2].first();
+        let notes = stored.map(|record| NotesRow::decode(&record.body)).transpose()?;
+        threads.push(ThreadCtx {
+            id: *id,
+            row,
+            revision: record.map_or(0, |record| record.revision),
+            consents: crate::base::Map::new(),
+            transcripts: rows::<TranscriptRow>(&found[1])?,
+            notes: notes.unwrap_or_else(|| NotesRow::empty(*id)),
+            notes_revision: stored.map_or(0, |record| record.revision),
+        });
+    }
+    let mut records = store.read(reads).await?.into_iter();
+    for thread in &mut threads {
+        for entry in thread.row.iter().flat_map(|row| &row.groups) {
+            if let Some(ConsentRow(record)) = rows(&records.next().unwrap_or_default())?.pop() {
+                thread.consents.insert(entry.group, record);
+            }
         }
     }
-    Ok(ThreadCtx { id, row, revision: record.map_or(0, |record| record.revision), consents, transcripts })
+    Ok(threads)
 }
 
 async fn load_globals(store: &dyn Store) -> Result<Vec<(Vec<u8>, Vec<u8>)>, StoreError> {

@@ -5,15 +5,21 @@
 //! reading or writing. Nothing is awaited between reading a cached group and writing it but the
 //! store itself.
 
+mod consumer;
 mod decide;
+mod devices;
 mod driver;
+mod event_queue;
 mod events;
+mod expiry;
 mod feed;
 mod groups;
 mod history;
+mod hung;
 mod identity;
 mod inspect;
 mod installations;
+mod judge;
 mod key_packages;
 mod list;
 mod load;
@@ -26,8 +32,10 @@ mod pace;
 mod pointers;
 mod prepare;
 mod process;
+mod reader;
 mod reads;
 mod refresh;
+mod replay;
 mod send;
 mod sync;
 mod sync_some;
@@ -35,26 +43,31 @@ mod verbs;
 mod welcomes;
 
 pub use crate::engine::settings::{NewGroup, Role, Setting};
+pub use consumer::Consumer;
+pub use event_queue::{EventFilter, EventQueue};
 pub use events::EventSubscription;
 pub use feed::{Interest, News};
 pub use history::Page;
+pub use hung::{Hung, Quoted};
 pub use identity::Logs;
 pub use inspect::{GroupInspection, Inspection, PendingIntent};
 pub use installations::KeyPackageStatus;
 pub use list::Conversation;
 pub use open::{OpenOptions, Sign};
 pub use overhear::Overheard;
+pub use reader::owned;
 pub use reads::Member;
+pub use replay::Replay;
 pub use send::SendOptions;
 pub use sync::SyncReport;
 
+use crate::base::{Map, Set};
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use futures::lock::Mutex;
 
-use crate::base::{GroupId, InboxId, InstallationId, SharedPlatform, ThreadId};
+use crate::base::{GroupId, InboxId, InstallationId, SequenceId, SharedPlatform, ThreadId};
 use crate::delivery::Delivery;
 use crate::engine::list::ListOptions;
 use crate::engine::state::Me;
@@ -77,7 +90,7 @@ pub(crate) struct Inner {
     background: Mutex<()>,
     hub: events::Hub,
     identity: identity::Logs,
-    thread_ids: RefCell<BTreeMap<GroupId, ThreadId>>,
+    thread_ids: RefCell<Map<GroupId, ThreadId>>,
     /// Groups that lists named lately: a guess at what the next one reads, never what it answers.
     guesses: RefCell<Vec<(ListOptions, Vec<GroupId>)>>,
     sends: send::Queue,
@@ -87,13 +100,20 @@ pub(crate) struct Inner {
     /// How often an outbox was left to be tried again.
     retries: Cell<u64>,
     /// Attempts made in this life of the client and not handed out yet.
-    fresh: RefCell<BTreeSet<[u8; 32]>>,
+    fresh: RefCell<Set<[u8; 32]>>,
     /// How many more Welcomes for an unknown key package are kept.
     room: Cell<usize>,
     /// Own bytes met in a topic: met again, they are no sign of a state rolled back.
-    echoes: RefCell<BTreeSet<[u8; 32]>>,
+    echoes: RefCell<Set<[u8; 32]>>,
     live: RefCell<Option<sync::Live>>,
+    expiry: expiry::Alarm,
+    /// A step has decided something the own devices are to be told of.
+    owing: Cell<bool>,
+    /// That is going to be done.
+    tending: Cell<bool>,
     retry: pointers::Retry,
+    /// The own inbox's log was told of up to here.
+    announced: Cell<SequenceId>,
     /// The last local time a step was given.
     last_ns: Cell<i64>,
     closed: Cell<bool>,
@@ -128,6 +148,7 @@ impl Client {
             return;
         }
         self.0.live.borrow_mut().take();
+        self.0.expiry.stop();
         self.0.hub.close();
         // Waits for the step under way, so that its commit is whole.
         let mut cache = self.0.cache.lock().await;
@@ -151,6 +172,7 @@ impl Client {
     pub fn abandon(&self) {
         self.0.closed.set(true);
         self.0.live.borrow_mut().take();
+        self.0.expiry.stop();
         self.0.hub.close();
     }
 }

@@ -1,7 +1,7 @@
 //! Opening a database and registering its installation (IDENT, facts 4.4).
 
+use crate::base::Set;
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use futures::future::LocalBoxFuture;
@@ -12,6 +12,7 @@ use crate::client::installations::{envelope, not_accepted};
 use crate::client::{Client, Inner, events, load, operate, send};
 use crate::delivery::{CheckedDelivery, Delivery, Outgoing};
 use crate::engine::PROTOCOL_VERSION;
+use crate::engine::event::Event;
 use crate::engine::state::Me;
 use crate::error::Error;
 use crate::identity::{Identifier, IdentityError, IdentityUpdate, Request, inbox_id};
@@ -78,7 +79,7 @@ impl Client {
         let version = PROTOCOL_VERSION.parse().map_err(|_| Error::bug("own version"))?;
         let keys = InstallationKeys::from_seed(row.seed);
         let me = Me { inbox: row.inbox, installation: row.installation, keys, version };
-        Ok(Self(Rc::new(Inner {
+        let inner = Rc::new(Inner {
             store,
             delivery,
             platform,
@@ -95,14 +96,21 @@ impl Client {
             sending: Default::default(),
             pace: Default::default(),
             retries: Default::default(),
-            fresh: RefCell::new(BTreeSet::new()),
+            fresh: RefCell::new(Set::new()),
             room: Cell::new(0),
-            echoes: RefCell::new(BTreeSet::new()),
+            echoes: RefCell::new(Set::new()),
             live: RefCell::new(None),
+            expiry: super::expiry::Alarm::default(),
+            owing: Cell::new(false),
+            tending: Cell::new(false),
             retry: Default::default(),
             last_ns: Cell::new(0),
+            announced: Cell::default(),
             closed: Cell::new(false),
-        })))
+        });
+        inner.watch_own_inbox();
+        inner.watch_expiry();
+        Ok(Self(inner))
     }
 
     /// Publishes this installation's key package and the identity update that adds it.
@@ -167,7 +175,12 @@ impl Inner {
     }
 
     async fn mark_registered(&self) -> Result<(), Error> {
-        self.change_installation(|row| row.registered = true).await
+        let mut known = false;
+        self.change_installation(|row| known = std::mem::replace(&mut row.registered, true)).await?;
+        if !known {
+            self.hub.emit(vec![Event::Registered]);
+        }
+        Ok(())
     }
 
     /// Changes the installation's row as it is stored now: another tab may have changed it.

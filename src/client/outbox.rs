@@ -10,7 +10,6 @@ use crate::client::Inner;
 use crate::client::driver::Step;
 use crate::delivery::DeliveryError;
 use crate::engine::build::{self, Built, Material};
-use crate::engine::event::Event;
 use crate::engine::publish::{self, Work};
 use crate::engine::state::GroupCtx;
 use crate::engine::unit::Unit;
@@ -74,6 +73,7 @@ impl Inner {
                 }
                 Work::Build(number) => self.build(group, number).await?,
                 Work::Encrypt(sends) => self.encrypt(group, sends).await?,
+                Work::Snapshot(intent) => self.tell_snapshot(group, &intent).await?,
                 Work::Welcomes(number) => self.publish_welcomes(group, number).await?,
                 // Once a run: a commit that is given up again may pass later.
                 Work::EndProposals if std::mem::replace(&mut ended, true) => return Ok(false),
@@ -166,6 +166,7 @@ impl Inner {
                     return Ok(false);
                 };
                 let mut thread = step.take_thread(ctx.row.thread()).await?;
+                let tells = publish::tells(&ctx, &known);
                 let ids = message_of(&ctx, known.intent);
                 let rows = self.message_rows(&ids).await?.into_iter().flatten().collect();
                 publish::refused(&mut ctx, &known, rows, &mut step.unit)?;
@@ -173,11 +174,10 @@ impl Inner {
                 if failed {
                     threads::refresh(&mut thread, &ctx.row, &mut step.unit);
                 }
-                let (group, thread_id) = (ctx.row.id, thread.id);
-                step.unit.events.push(Event::GroupChanged { group, thread: thread_id });
+                ctx.announce(&mut step.unit);
                 step.keep_group(ctx);
                 step.keep_thread(thread);
-                Ok(known.commit && !failed)
+                Ok((known.commit || tells) && !failed)
             })
             .await?;
         if refused {
@@ -216,13 +216,14 @@ impl Inner {
     }
 
     /// Marks messages that can never leave as failed.
-    async fn give_up(&self, group: GroupId, sends: Vec<(u64, MessageId)>, code: String) -> Result<(), Error> {
+    async fn give_up(&self, group: GroupId, sends: Vec<u64>, code: String) -> Result<(), Error> {
         self.step(async |step| {
             let Some(mut ctx) = step.take_group(group).await? else { return Ok(()) };
-            let ids: Vec<_> = sends.iter().map(|(_, id)| *id).collect();
-            let rows = self.message_rows(&ids).await?;
-            for ((number, _), row) in sends.iter().zip(rows) {
-                if ctx.intents.contains_key(number) {
+            let ids: Vec<_> = sends.iter().flat_map(|number| message_of(&ctx, *number)).collect();
+            let mut rows = self.message_rows(&ids).await?.into_iter();
+            for number in &sends {
+                if !message_of(&ctx, *number).is_empty() {
+                    let row = rows.next().flatten();
                     publish::give_up_message(&mut ctx, *number, row, &code, &mut step.unit);
                 }
             }
@@ -278,23 +279,28 @@ impl Inner {
         if ctx.row.state != GroupState::Active {
             let mut thread = step.take_thread(ctx.row.thread()).await?;
             threads::refresh(&mut thread, &ctx.row, &mut step.unit);
-            step.unit.events.push(Event::GroupChanged { group, thread: thread.id });
+            ctx.announce(&mut step.unit);
             step.keep_thread(thread);
         }
         step.keep_group(ctx);
         Ok(built)
     }
 
-    async fn encrypt(&self, group: GroupId, sends: Vec<(u64, MessageId)>) -> Result<(), Error> {
+    async fn encrypt(&self, group: GroupId, sends: Vec<u64>) -> Result<(), Error> {
         self.step(async |step| {
             let Some(mut ctx) = step.take_group(group).await? else { return Ok(()) };
-            let ids: Vec<_> = sends.iter().map(|(_, id)| *id).collect();
-            let rows = self.message_rows(&ids).await?;
-            for ((number, _), row) in sends.iter().zip(rows) {
-                let waits = ctx.intents.get(number).is_some_and(|i| i.state == IntentState::ToPublish);
-                match row {
-                    Some(row) if waits && send::ready(&ctx) => {
-                        send::encrypt(&mut ctx, &self.me, *number, &row.content, &mut step.unit)?;
+            let ids: Vec<_> = sends.iter().flat_map(|number| message_of(&ctx, *number)).collect();
+            let mut rows = self.message_rows(&ids).await?.into_iter();
+            for number in &sends {
+                let Some(intent) = ctx.intents.get(number) else { continue };
+                let waits = intent.state == IntentState::ToPublish;
+                let content = match &intent.operation {
+                    Operation::Tell { content, .. } => Some(content.clone()),
+                    _ => rows.next().flatten().map(|row| row.content),
+                };
+                match content {
+                    Some(content) if waits && send::ready(&ctx) => {
+                        send::encrypt(&mut ctx, &self.me, *number, &content, &mut step.unit)?;
                     }
                     None if waits => ctx.end_intent(*number, &mut step.unit),
                     _ => {}
@@ -322,8 +328,7 @@ impl Inner {
             ctx.row_mut().state = GroupState::Failed(code.to_owned());
             ctx.drop_mls(&mut step.unit);
             threads::refresh(&mut thread, &ctx.row, &mut step.unit);
-            let (group, id) = (ctx.row.id, thread.id);
-            step.unit.events.push(Event::GroupChanged { group, thread: id });
+            ctx.announce(&mut step.unit);
             step.unit.changes.strict();
             step.keep_group(ctx);
             step.keep_thread(thread);

@@ -2,61 +2,53 @@
 //! their own listeners. Nothing depends on it but liveliness: revisions keep the data right, and
 //! whoever hears nothing sees everything when it reads.
 
-use crate::base::Gather as _;
+use crate::base::Map;
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use crate::base::{GroupId, MessageId, ThreadId, Topic};
-use crate::client::{Client, Inner};
+use serde::{Deserialize, Serialize};
+
+use crate::base::{Gather as _, GroupId, MessageId, Topic};
+use crate::client::{Client, Inner, load};
 use crate::consent::{Entity, State};
 use crate::engine::event::Event;
 use crate::error::Error;
-use crate::store::rows::{MessageRow, MessageStatus};
+use crate::store::rows::{InstallationRow, MessageRow, MessageStatus};
 
 /// How long another client may take to publish what it stored before we do, in milliseconds.
 const PATIENCE_MS: u32 = 10_000;
 
+/// Changes with [`Event`]: pages of one origin can have loaded different versions of this package.
+const FORMAT: u8 = 1;
+
 /// What another client on the same database committed, without what can be read there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Serialize, Deserialize)]
 pub enum Overheard {
-    /// [`Event::Conversation`].
-    Conversation(GroupId, State, bool),
-    /// [`Event::GroupChanged`].
-    GroupChanged(GroupId),
-    /// [`Event::Message`] and [`Event::MessageStatus`].
+    /// [`Event::Message`].
     Message(MessageId, State),
-    /// [`Event::Consent`].
-    Consent(Entity, State),
+    /// Any other.
+    Event(Event),
 }
 
 impl Overheard {
-    fn group(&self) -> Option<GroupId> {
-        match self {
-            Self::Conversation(group, ..) | Self::GroupChanged(group) => Some(*group),
-            _ => None,
-        }
-    }
-
-    fn message(&self) -> Option<MessageId> {
-        match self {
-            Self::Message(id, _) => Some(*id),
-            _ => None,
-        }
-    }
-
     /// What the others need to hear of an event.
-    pub fn of(event: &Event) -> Option<Self> {
+    pub fn of(event: &Event) -> Self {
         match event {
-            Event::Conversation { group, consent, duplicate, .. } => {
-                Some(Self::Conversation(*group, *consent, *duplicate))
-            }
-            Event::GroupChanged { group, .. } => Some(Self::GroupChanged(*group)),
-            Event::Message { row, consent } => Some(Self::Message(row.id, *consent)),
-            Event::Consent { entity, state } => Some(Self::Consent(*entity, *state)),
-            // Comes with the message itself, or with a change of its group.
-            Event::MessageStatus { .. } => None,
+            Event::Message { row, consent } => Self::Message(row.id, *consent),
+            other => Self::Event(other.clone()),
         }
+    }
+
+    /// The events of one commit, as they are sent to the others.
+    pub fn encode(told: &[Self]) -> Vec<u8> {
+        // Only a type that refuses to serialise could fail, and rows are not among them.
+        postcard::to_extend(told, vec![FORMAT]).unwrap_or_default()
+    }
+
+    /// Reads what another sent; `None` for what a tab with another version of this package did.
+    pub fn decode(bytes: &[u8]) -> Option<Vec<Self>> {
+        let told = bytes.strip_prefix(&[FORMAT])?;
+        postcard::from_bytes(told).ok()
     }
 }
 
@@ -68,40 +60,40 @@ impl Client {
     /// `store.*` when it cannot be read; nothing is told then.
     pub async fn overhear(&self, told: &[Overheard], hearing: &Cell<bool>) -> Result<(), Error> {
         self.0.open()?;
-        let events = self.0.events_of(told).await?;
+        let mut events = self.0.events_of(told).await?;
         self.0.forget(&events).await;
         for event in &events {
             self.0.take_over(event);
         }
+        self.0.take_over_identity(&mut events).await?;
         self.0.open()?;
         hearing.set(true);
         self.0.hub.emit(events);
         hearing.set(false);
         Ok(())
     }
+
+    /// Another client committed something this one cannot read: all that is loaded may be outdated.
+    pub async fn overhear_noise(&self) {
+        self.0.cache.lock().await.clear();
+    }
 }
 
 impl Inner {
     /// The events of a commit, completed with what is stored now.
     async fn events_of(&self, told: &[Overheard]) -> Result<Vec<Event>, Error> {
-        let groups: Vec<GroupId> = told.iter().filter_map(Overheard::group).collect();
-        let groups: BTreeMap<GroupId, ThreadId> =
-            self.group_rows(&groups).await?.into_iter().map(|row| (row.id, row.thread())).gather();
-        let messages: Vec<MessageId> = told.iter().filter_map(Overheard::message).collect();
-        let rows = self.message_rows(&messages).await?.into_iter().flatten();
-        let mut messages: BTreeMap<MessageId, MessageRow> = rows.map(|row| (row.id, row)).gather();
-        let event = |one: &Overheard| match *one {
-            Overheard::Conversation(group, consent, duplicate) => {
-                let thread = *groups.get(&group)?;
-                Some(Event::Conversation { group, thread, consent, duplicate })
-            }
-            Overheard::GroupChanged(group) => {
-                Some(Event::GroupChanged { group, thread: *groups.get(&group)? })
-            }
+        let id = |one: &Overheard| match one {
+            Overheard::Message(id, _) => Some(*id),
+            Overheard::Event(_) => None,
+        };
+        let ids: Vec<MessageId> = told.iter().filter_map(id).collect();
+        let rows = self.message_rows(&ids).await?.into_iter().flatten();
+        let mut messages: Map<MessageId, MessageRow> = rows.map(|row| (row.id, row)).gather();
+        let event = |one: &Overheard| match one {
             Overheard::Message(id, consent) => {
-                Some(Event::Message { row: Box::new(messages.remove(&id)?), consent })
+                Some(Event::Message { row: Box::new(messages.remove(id)?), consent: *consent })
             }
-            Overheard::Consent(entity, state) => Some(Event::Consent { entity, state }),
+            Overheard::Event(event) => Some(event.clone()),
         };
         Ok(told.iter().filter_map(event).collect())
     }
@@ -112,20 +104,35 @@ impl Inner {
         let mut cache = self.cache.lock().await;
         cache.counters = None;
         for event in events {
-            let (group, thread) = match event {
-                Event::Conversation { group, thread, .. } | Event::GroupChanged { group, thread } => {
-                    (*group, *thread)
+            let place = match event {
+                // It says nothing of what it touched.
+                Event::ArchiveRestored { .. } => {
+                    cache.clear();
+                    continue;
                 }
-                Event::Message { row, .. } => (row.group, row.thread),
                 Event::Consent { entity: Entity::Conversation(group), .. } => {
-                    let Some(thread) = cache.groups.get(group).map(|ctx| ctx.row.thread()) else { continue };
-                    (*group, thread)
+                    cache.groups.get(group).map(|ctx| (*group, ctx.row.thread()))
                 }
-                Event::Consent { .. } | Event::MessageStatus { .. } => continue,
+                other => other.place(),
             };
-            cache.groups.remove(&group);
-            cache.threads.remove(&thread);
+            if let Some((group, thread)) = place {
+                cache.groups.remove(&group);
+                cache.threads.remove(&thread);
+            }
         }
+    }
+
+    /// What this client has told already, because it read or did the same, is taken out. That it is
+    /// registered, it learns from the row.
+    async fn take_over_identity(&self, events: &mut Vec<Event>) -> Result<(), Error> {
+        let known = self.installation.borrow().registered;
+        events.retain(|event| !known || !matches!(event, Event::Registered));
+        self.not_told_yet(events);
+        if events.iter().any(|event| matches!(event, Event::Registered)) {
+            let stored = load::all::<InstallationRow>(&self.store.read(Client::first_reads()).await?)?.pop();
+            stored.into_iter().for_each(|row| *self.installation.borrow_mut() = row);
+        }
+        Ok(())
     }
 
     /// What the client that reads in the background does for the others.
@@ -138,6 +145,8 @@ impl Inner {
             {
                 self.publish_in_time(row.group);
             }
+            // Its own client tells the other devices, unless it was closed right after.
+            Event::Consent { .. } if self.live.borrow().is_some() => self.tend_in(PATIENCE_MS),
             _ => {}
         }
     }

@@ -5,17 +5,19 @@
 //! or a sync gets both at once.
 
 use std::cell::{Cell, RefCell, RefMut};
-use std::collections::BTreeMap;
+
 use std::rc::Rc;
 
 use futures::lock::Mutex;
 
-use crate::base::{GroupId, Nanos};
+use crate::base::{GroupId, Map, Nanos, Topic};
 use crate::client::Inner;
+use crate::client::sync::PAGE;
+use crate::delivery::Incoming;
 use crate::error::Error;
 
 /// Lets messages asked for one after another leave together, in milliseconds.
-const GATHER_MS: u32 = 25;
+pub(super) const GATHER_MS: u32 = 25;
 /// Waits of that length at most while more are asked for: then they leave all the same.
 const GATHERS: usize = 2;
 /// As many at most before what the service tells of is read.
@@ -27,7 +29,7 @@ const BACKOFF_MS: [u32; 6] = [500, 1_000, 2_000, 5_000, 15_000, 30_000];
 
 /// How the background work of every group stands.
 #[derive(Clone, Default)]
-pub struct Pace(Rc<RefCell<BTreeMap<GroupId, Standing>>>);
+pub struct Pace(Rc<RefCell<Map<GroupId, Standing>>>);
 
 #[derive(Default)]
 struct Standing {
@@ -122,6 +124,24 @@ impl Inner {
         let times = standing.unread.get_or_insert(0);
         *times = times.saturating_add(1);
         *times <= PUT_OFF && self.is_sending()
+    }
+
+    /// Whether the service only tells of what we sent, and reading that back is put off.
+    pub(super) async fn is_told_of_ours(&self, group: GroupId) -> bool {
+        if !self.is_sending() || !self.pace.owes_reading(group) {
+            return false;
+        }
+        let Ok(Some(from)) = self.position_of(group).await else { return false };
+        let asked = vec![(Topic::Group(group), from)];
+        let Ok(answer) = self.delivery.query(asked, PAGE).await else { return false };
+        let ours = self.step(async |step| {
+            let Some(ctx) = step.take_group(group).await? else { return Ok(false) };
+            let ours = |one: &Incoming| ctx.attempts.get(&one.hash).is_some_and(|known| !known.commit);
+            let all = answer.iter().all(ours);
+            step.keep_group(ctx);
+            Ok(all)
+        });
+        answer.len() < PAGE as usize && ours.await.unwrap_or_default()
     }
 
     /// Waits for the end of a run under way.

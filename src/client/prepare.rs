@@ -2,7 +2,7 @@
 //! (GMOD-006, GMOD-009, JOIN-011).
 
 use crate::base::Gather as _;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::base::{Map, Set};
 
 use crate::base::{GroupId, InboxId, InstallationId, Topic};
 use crate::client::Inner;
@@ -10,7 +10,7 @@ use crate::engine::build::{Material, Package, added};
 use crate::engine::operations;
 use crate::error::Error;
 use crate::members::{Members, Reference, Resolution};
-use crate::mls;
+use crate::mls::{self, KeyPackageFacts};
 use crate::store::rows::{GroupKind, Operation};
 use crate::wire::ClientEnvelope;
 
@@ -51,7 +51,7 @@ impl Inner {
         });
         let mut material =
             Material { states: self.identity.resolve(&present.gather()).await?, ..Material::default() };
-        let mut wanted = BTreeSet::new();
+        let mut wanted = Set::new();
         let kept: Vec<_> = kept.into_iter().map(|(_, proposal)| proposal).collect();
         wanted.extend(added(&kept).map(|leaf| leaf.installation));
         let proposed: Vec<InboxId> = added(&kept).filter_map(|leaf| leaf.inbox).collect();
@@ -74,38 +74,44 @@ impl Inner {
         Ok(Some(material))
     }
 
-    /// The newest usable key package of each installation; one without is left out.
+    /// The newest usable key package of each installation; one without is left out, and the plan lists
+    /// it as failed.
     async fn key_packages(
         &self,
         installations: Vec<InstallationId>,
-    ) -> Result<BTreeMap<InstallationId, Package>, Error> {
-        if installations.is_empty() {
-            return Ok(BTreeMap::new());
-        }
-        let topics: Vec<Topic> = installations.iter().map(|id| Topic::KeyPackage(*id)).collect();
-        let mut answers = Vec::with_capacity(topics.len());
-        for chunk in topics.chunks(TOPICS) {
-            answers.extend(self.delivery.newest(chunk.to_vec()).await?);
-        }
+    ) -> Result<Map<InstallationId, Package>, Error> {
+        let newest = self.newest_packages(&installations).await?;
+        let usable = newest.into_iter().flatten().map(|facts| {
+            let KeyPackageFacts { installation, addition, init_key, pointers, .. } = facts;
+            (installation, Package { addition, init_key, pointers })
+        });
+        Ok(usable.gather())
+    }
+
+    /// The newest key package of each installation, in their order, or why it cannot be used now.
+    pub(super) async fn newest_packages(
+        &self,
+        installations: &[InstallationId],
+    ) -> Result<Vec<Result<KeyPackageFacts, String>>, Error> {
         let (now, scratch) = (self.platform.now(), mls::Scratch::new());
-        let mut packages = BTreeMap::new();
-        for (installation, envelope) in installations.into_iter().zip(answers) {
-            let Some(envelope) = envelope else { continue };
-            let Ok(ClientEnvelope::KeyPackage(bytes)) = ClientEnvelope::decode(&envelope.payload) else {
-                continue;
-            };
-            match mls::check_key_package(&scratch, &bytes, now) {
-                Ok(facts) if facts.installation == installation => {
-                    packages.insert(
-                        installation,
-                        Package { bytes, init_key: facts.init_key, pointers: facts.pointers },
-                    );
-                }
-                // Unusable: the plan lists the installation as failed.
-                Ok(_) | Err(_) => {}
+        let mut judged = Vec::with_capacity(installations.len());
+        for chunk in installations.chunks(TOPICS) {
+            let answers =
+                self.delivery.newest(chunk.iter().copied().map(Topic::KeyPackage).collect()).await?;
+            for (installation, found) in chunk.iter().zip(answers) {
+                let package = found.map(|found| ClientEnvelope::decode(&found.payload));
+                let Some(Ok(ClientEnvelope::KeyPackage(bytes))) = package else {
+                    judged.push(Err("no key package is published".to_owned()));
+                    continue;
+                };
+                judged.push(match mls::check_key_package(&scratch, &bytes, now) {
+                    Ok(facts) if facts.installation == *installation => Ok(facts),
+                    Ok(_) => Err("the key package is another installation's".to_owned()),
+                    Err(error) => Err(error.to_string()),
+                });
             }
         }
-        Ok(packages)
+        Ok(judged)
     }
 }
 

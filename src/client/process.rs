@@ -1,17 +1,19 @@
 //! Applies a batch of one group's envelopes: as many as possible in one commit.
 
 use crate::base::Gather as _;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::base::{Map, Set};
 use std::rc::Rc;
 
 use crate::base::{GroupId, MessageId, SequenceId, Topic};
 use crate::client::Inner;
+use crate::client::devices::BATCH;
 use crate::client::driver::{Step, StepError};
 use crate::client::outbox::{message_of, owes};
 use crate::delivery::Incoming;
 use crate::engine::receive::{IDENTITY, Known, Outcomes, hold, receive};
 use crate::engine::state::{GroupCtx, ThreadCtx};
 use crate::engine::threads;
+use crate::engine::unit::Unit;
 use crate::error::Error;
 use crate::members::{Reference, States};
 use crate::store::Table;
@@ -49,15 +51,20 @@ impl Processed {
 /// Why a step over a batch ended before its end.
 enum Stop {
     End,
+    /// Enough for one step.
+    More,
     Held(String, String),
-    Needs(BTreeSet<Reference>),
+    Needs(Set<Reference>),
     NeedsMessage(MessageId),
 }
 
 #[derive(Default)]
 struct Progress {
     identity: States,
-    messages: BTreeMap<MessageId, Option<MessageRow>>,
+    /// What a commit would need was asked for early and cannot be had: it is judged as far as it can
+    /// be without.
+    late: bool,
+    messages: Map<MessageId, Option<MessageRow>>,
     careful: bool,
 }
 
@@ -87,13 +94,18 @@ impl Inner {
             };
             total.extend(done);
             match stop {
-                Stop::End => return Ok(total),
+                Stop::End => {
+                    self.kick_devices();
+                    return Ok(total);
+                }
+                Stop::More => {}
                 Stop::Held(code, detail) => {
                     total.held = Some((code, detail));
                     return Ok(total);
                 }
                 Stop::Needs(references) => match self.identity.resolve(&references).await {
                     Ok(states) => progress.identity.extend(states),
+                    Err(_) if !progress.late => progress.late = true,
                     Err(error) => {
                         total.held = Some(self.withheld(group, envelopes, error).await?);
                         return Ok(total);
@@ -152,32 +164,26 @@ impl Inner {
         let own = self.own_messages(&ctx, envelopes).await?;
         let messages = progress.messages.iter().map(|(id, row)| (*id, row.clone())).chain(own).gather();
         self.note_echoes(&ctx, envelopes);
-        let echoes = self.echoes.borrow();
-        let known = Known {
-            me: &self.me,
-            identity: &progress.identity,
-            messages: &messages,
-            echoes: &echoes,
-            careful: progress.careful,
+        let identity = |needed: &Set<Reference>| {
+            let mut states = progress.identity.clone();
+            states.extend(self.identity.recall(&states.missing(needed)));
+            states
         };
         let before = Standing::of(&ctx.row, &thread);
         let epoch = ctx.row.epoch;
-        let mut stop = Stop::End;
-        for envelope in envelopes {
-            if envelope.sequence_id <= ctx.position.processed {
-                continue;
-            }
-            match receive(&mut ctx, &mut thread, &known, envelope, &mut step.unit) {
-                Outcomes::Applied | Outcomes::Repeated => {}
-                Outcomes::Rejected(..) => done.rejected += 1,
-                Outcomes::Held(code, detail) => stop = Stop::Held(code, detail),
-                Outcomes::Needs(references) => stop = Stop::Needs(references),
-                Outcomes::NeedsMessage(id) => stop = Stop::NeedsMessage(id),
-            }
-            if !matches!(stop, Stop::End) || ctx.row.state != GroupState::Active {
-                break;
-            }
-        }
+        let stop = {
+            let echoes = self.echoes.borrow();
+            let known = Known {
+                me: &self.me,
+                identity: &identity,
+                early: !progress.late,
+                messages: &messages,
+                echoes: &echoes,
+                careful: progress.careful,
+            };
+            apply(&mut ctx, &mut thread, &known, envelopes, (&mut step.unit, &mut done))
+        };
+        self.merge_received(step).await?;
         if Standing::of(&ctx.row, &thread) != before {
             threads::refresh(&mut thread, &ctx.row, &mut step.unit);
         } else if !step.unit.changes.is_empty() {
@@ -220,12 +226,43 @@ impl Inner {
     }
 }
 
+/// Applies envelopes until one has to wait, or enough is done for one step.
+fn apply(
+    ctx: &mut GroupCtx,
+    thread: &mut ThreadCtx,
+    known: &Known<'_>,
+    envelopes: &[Incoming],
+    (unit, done): (&mut Unit, &mut Processed),
+) -> Stop {
+    for envelope in envelopes {
+        if envelope.sequence_id <= ctx.position.processed {
+            continue;
+        }
+        match receive(ctx, thread, known, envelope, unit) {
+            Outcomes::Applied | Outcomes::Repeated => {}
+            Outcomes::Rejected(..) => done.rejected += 1,
+            Outcomes::Held(code, detail) => return Stop::Held(code, detail),
+            Outcomes::Needs(references) => return Stop::Needs(references),
+            Outcomes::NeedsMessage(id) => return Stop::NeedsMessage(id),
+        }
+        if ctx.row.state != GroupState::Active {
+            break;
+        }
+        if unit.received.len() >= BATCH {
+            return Stop::More;
+        }
+    }
+    Stop::End
+}
+
 /// What the thread row depends on.
 #[derive(PartialEq)]
 struct Standing {
     activity: Option<crate::base::Nanos>,
     state: GroupState,
     consent: Option<crate::consent::Record>,
+    /// Adds shown: whoever shows one more has to know them all (DMS-011).
+    shown: usize,
 }
 
 impl Standing {
@@ -234,6 +271,7 @@ impl Standing {
             activity: row.last_message_ns,
             state: row.state.clone(),
             consent: thread.consents.get(&row.id).copied(),
+            shown: thread.transcripts.len(),
         }
     }
 }

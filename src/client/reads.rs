@@ -1,13 +1,14 @@
 //! Further reads an app asks for: counts, the newest message, members, names of conversations.
 
-use crate::base::{GroupId, InboxId, InstallationId, ThreadId};
+use crate::base::{GroupId, InboxId, InstallationId, Nanos, ThreadId};
 use crate::client::{Client, load};
 use crate::consent::{Entity, State, state_of};
-use crate::engine::history::HistoryOptions;
+use crate::engine::history::{self, HistoryOptions};
 use crate::error::Error;
 use crate::identity::Identifier;
-use crate::store::rows::{ConsentRow, GroupRow, MessageRow, ThreadRow};
+use crate::store::rows::{ConsentRow, GroupRow, MessageRow, NotesRow};
 use crate::store::{Read, Table};
+use crate::wire::about::is_receipt;
 
 /// A member as an app reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,18 +47,28 @@ impl Client {
         Ok(self.messages(group, &HistoryOptions::newest()).await?.pop())
     }
 
+    /// The time of the newest read receipt of each inbox in a conversation, the own ones included,
+    /// published or not.
+    pub async fn last_read_times(&self, group: GroupId) -> Result<Vec<(InboxId, Nanos)>, Error> {
+        self.0.open()?;
+        let thread = self.0.thread_of(group).await?;
+        let waiting = history::waiting(thread);
+        let answers = self.0.store.read(vec![load::notes(thread), waiting]).await?;
+        let [notes, waiting] = answers.as_slice() else { return Err(Error::bug("no answer")) };
+        let mut times = load::rows::<NotesRow>(notes)?.pop().map(|notes| notes.read).unwrap_or_default();
+        for row in load::rows::<MessageRow>(waiting)? {
+            if is_receipt(&row.content_type.authority, &row.content_type.type_id) {
+                times.retain(|(inbox, _)| *inbox != row.sender_inbox);
+                times.push((row.sender_inbox, row.sent_ns));
+            }
+        }
+        Ok(times)
+    }
+
     /// The thread of a conversation, named by any of its groups.
     pub async fn thread(&self, group: GroupId) -> Result<ThreadId, Error> {
         self.0.open()?;
         self.0.thread_of(group).await
-    }
-
-    /// The groups that threads are listed as; a thread that is not listed is left out.
-    pub async fn winners(&self, threads: &[ThreadId]) -> Result<Vec<(ThreadId, GroupId)>, Error> {
-        self.0.open()?;
-        let reads = threads.iter().map(|thread| Read::Key(Table::Threads, thread.to_key())).collect();
-        let rows = load::all::<ThreadRow>(&self.0.store.read(reads).await?)?;
-        Ok(rows.iter().map(|row| (row.id, row.winner)).collect())
     }
 
     /// The members of the group a conversation is listed as, without asking the delivery service.

@@ -1,18 +1,26 @@
 //! Membership refresh: members whose identity has moved past what their group names are brought up
 //! to date by whoever notices first (GMOD-029). Pending leave requests are looked at with it.
 //!
-//! Choice: every sync looks, and in the background every word of a member's new identity update
-//! does. Whoever is late finds nothing left to do.
+//! Choices: every sync looks, and in the background every word of a member's new identity update
+//! does. Whoever is late finds nothing left to do. Own new devices are brought into conversations
+//! of the last 90 days that are not denied (facts 6.1); into the others they come with the first
+//! look after the user allowed or wrote, when this device adds somebody, or by another member's
+//! device, which knows nothing of that. A revoked device is removed everywhere and at once.
 
 use crate::base::Gather as _;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::base::{Map, Set};
 use std::rc::Rc;
 
-use crate::base::{GroupId, InboxId, SequenceId};
+use crate::base::{GroupId, InboxId, InstallationId, SequenceId};
 use crate::client::Inner;
+use crate::consent::{Entity, State, state_of};
+use crate::engine::key_packages::DAY_NS;
 use crate::engine::leave;
 use crate::error::Error;
-use crate::store::rows::{GroupRow, GroupState, Operation};
+use crate::store::rows::{GroupKind, GroupRow, GroupState, Operation};
+
+/// Own new devices are brought into conversations of so many nanoseconds (facts 6.1).
+const LATELY_NS: i64 = 90 * DAY_NS;
 
 impl Inner {
     /// Compares the members of these groups with their newest identity updates, and wants a change
@@ -21,19 +29,26 @@ impl Inner {
     /// # Errors
     /// `delivery.*` when the service cannot be reached. A log it withholds keeps the others from nothing.
     pub(super) async fn refresh_members(self: &Rc<Self>, rows: &[GroupRow]) -> Result<Vec<GroupId>, Error> {
-        let inboxes: BTreeSet<InboxId> =
+        let inboxes: Set<InboxId> =
             rows.iter().flat_map(|row| row.members.iter().map(|member| member.inbox)).gather();
         let inboxes: Vec<InboxId> = inboxes.into_iter().collect();
-        let states = self.identity.readable_states(&inboxes).await?;
-        let own = states.get(&self.me.inbox);
+        let mut newest = self.identity.readable(&inboxes).await?;
+        let own = self.identity.states(&[self.me.inbox], false).await?.pop();
         // A revoked installation can change nothing any more; others will see to it.
-        if own.is_some_and(|(_, state)| !state.has_installation(self.me.installation)) {
+        if own.as_ref().is_some_and(|state| !state.has_installation(self.me.installation)) {
             return Ok(Vec::new());
         }
-        let newest: BTreeMap<InboxId, SequenceId> =
-            states.into_iter().map(|(inbox, (at, _))| (inbox, at)).gather();
+        let own = own.map(|state| state.installations());
+        let own_at = newest.get(&self.me.inbox).copied();
         let mut owing = Vec::new();
         for row in rows {
+            newest.extend(own_at.map(|at| (self.me.inbox, at)));
+            if behind(row, &newest).contains(&self.me.inbox)
+                && !loses_device(row, self.me.inbox, own.as_ref())
+                && self.is_put_off(row).await?
+            {
+                newest.remove(&self.me.inbox);
+            }
             let behind = behind(row, &newest);
             let asked = !row.leaving.is_empty();
             if (asked || !behind.is_empty()) && self.want_refresh(row.id, &newest).await? {
@@ -43,11 +58,21 @@ impl Inner {
         Ok(owing)
     }
 
-    async fn want_refresh(
-        &self,
-        group: GroupId,
-        newest: &BTreeMap<InboxId, SequenceId>,
-    ) -> Result<bool, Error> {
+    /// True for a conversation own new devices are not brought into for now: one that is denied, or
+    /// where nothing happened for long.
+    async fn is_put_off(&self, row: &GroupRow) -> Result<bool, Error> {
+        if row.kind == GroupKind::Sync {
+            return Ok(false);
+        }
+        let active = row.last_message_ns.unwrap_or_default().max(row.created_ns).max(row.joined_ns);
+        if self.platform.now().0.saturating_sub(active.0) > LATELY_NS {
+            return Ok(true);
+        }
+        let record = self.consent_of(Entity::Conversation(row.id)).await?;
+        Ok(state_of(record.as_ref()) == State::Denied)
+    }
+
+    async fn want_refresh(&self, group: GroupId, newest: &Map<InboxId, SequenceId>) -> Result<bool, Error> {
         self.step(async |step| {
             let Some(mut ctx) = step.take_group(group).await? else { return Ok(false) };
             let before = ctx.intents.len();
@@ -70,8 +95,15 @@ impl Inner {
     }
 }
 
+/// True when a group has a leaf of the own inbox that is none of its installations any more.
+fn loses_device(row: &GroupRow, own: InboxId, installations: Option<&Set<InstallationId>>) -> bool {
+    let leaves = row.members.iter().filter(|member| member.inbox == own).flat_map(|m| &m.installations);
+    let gone = |leaf: &InstallationId| installations.is_some_and(|known| !known.contains(leaf));
+    leaves.into_iter().any(gone)
+}
+
 /// Members whose entry names less than their newest update.
-fn behind(row: &GroupRow, newest: &BTreeMap<InboxId, SequenceId>) -> Vec<InboxId> {
+fn behind(row: &GroupRow, newest: &Map<InboxId, SequenceId>) -> Vec<InboxId> {
     if row.state != GroupState::Active {
         return Vec::new();
     }

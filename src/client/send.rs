@@ -1,25 +1,32 @@
 //! Sending: messages asked for together share one commit (BR-052: in the order they were asked).
 
+use crate::base::Map;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use futures::channel::oneshot;
 
 use crate::base::{GroupId, MessageId};
 use crate::client::driver::{Step, StepError};
-use crate::client::{Client, Inner};
+use crate::client::{Client, Inner, load};
+use crate::engine::annotations;
 use crate::engine::send::{self, Outbound};
 use crate::error::Error;
 use crate::store::Table;
+use crate::store::rows::GroupKind;
+use crate::wire::EncodedContent;
+use crate::wire::about::{self, Relation};
 
 /// Messages of one commit.
 const BATCH: usize = 128;
 
 type Reply = oneshot::Sender<Result<MessageId, Error>>;
 
+/// A group, and whether that very one is meant: otherwise the conversation it belongs to.
+type Place = (GroupId, bool);
+
 struct Waiting {
-    group: GroupId,
+    place: Place,
     outbound: Outbound,
     reply: Reply,
 }
@@ -72,8 +79,12 @@ impl Client {
         let key = options.key.unwrap_or_else(|| self.0.random_hex());
         let mut outbound = send::accept(content, key)?;
         outbound.push = options.push.unwrap_or(outbound.push);
+        let place = match annotations::relation(&outbound.content_type) {
+            Some(Relation::Deletion) => self.0.place_of_deletion(group, &outbound).await?,
+            _ => (group, false),
+        };
         let (reply, answer) = oneshot::channel();
-        self.0.sends.waiting.borrow_mut().push(Waiting { group, outbound, reply });
+        self.0.sends.waiting.borrow_mut().push(Waiting { place, outbound, reply });
         if !self.0.sending.now.replace(true) {
             let inner = self.0.clone();
             self.0.platform.spawn(Box::pin(async move { inner.drain().await }));
@@ -91,6 +102,16 @@ impl Inner {
         hex::encode(bytes)
     }
 
+    /// A deletion counts in the group of its message only (PROC-037), which in a stitched DM need not
+    /// be the one that is written in.
+    async fn place_of_deletion(&self, group: GroupId, deletion: &Outbound) -> Result<Place, Error> {
+        let content = EncodedContent::decode(&deletion.bytes).ok();
+        let Some(target) = content.as_ref().and_then(about::target) else { return Ok((group, false)) };
+        let row = self.message_rows(&[target]).await?.pop().flatten();
+        let thread = self.thread_of(group).await?;
+        Ok(row.filter(|row| row.thread == thread).map_or((group, false), |row| (row.group, true)))
+    }
+
     async fn drain(self: Rc<Self>) {
         loop {
             let batch: Vec<Waiting> = {
@@ -102,19 +123,19 @@ impl Inner {
                 self.sending.now.set(false);
                 return;
             }
-            let mut conversations: BTreeMap<GroupId, Vec<Waiting>> = BTreeMap::new();
+            let mut places: Map<Place, Vec<Waiting>> = Map::new();
             for message in batch {
-                conversations.entry(message.group).or_default().push(message);
+                places.entry(message.place).or_default().push(message);
             }
-            for (group, messages) in conversations {
-                self.send_together(group, messages).await;
+            for (place, messages) in places {
+                self.send_together(place, messages).await;
             }
         }
     }
 
-    async fn send_together(self: &Rc<Self>, group: GroupId, messages: Vec<Waiting>) {
+    async fn send_together(self: &Rc<Self>, place: Place, messages: Vec<Waiting>) {
         let outbounds: Vec<Outbound> = messages.iter().map(|m| m.outbound.clone()).collect();
-        let all = self.try_step(true, async |step| self.send_step(step, group, &outbounds).await).await;
+        let all = self.try_step(true, async |step| self.send_step(step, place, &outbounds).await).await;
         self.sending.last.set(self.platform.now());
         match all {
             Ok((winner, results)) => {
@@ -126,7 +147,7 @@ impl Inner {
             }
             Err(StepError::Taken) => {
                 for message in messages {
-                    let result = self.send_repeated(group, &message.outbound).await;
+                    let result = self.send_repeated(place, &message.outbound).await;
                     let _ = message.reply.send(result);
                 }
             }
@@ -139,17 +160,18 @@ impl Inner {
     }
 
     /// One of a batch was sent before under the same key: each is looked up on its own.
-    async fn send_repeated(self: &Rc<Self>, group: GroupId, outbound: &Outbound) -> Result<MessageId, Error> {
+    async fn send_repeated(self: &Rc<Self>, place: Place, outbound: &Outbound) -> Result<MessageId, Error> {
         let one = std::slice::from_ref(outbound);
-        match self.try_step(true, async |step| self.send_step(step, group, one).await).await {
+        match self.try_step(true, async |step| self.send_step(step, place, one).await).await {
             Ok((winner, results)) => {
                 self.kick(winner);
                 results.into_iter().next().unwrap_or_else(|| Err(Error::bug("a send without an answer")))
             }
             Err(StepError::Other(error)) => Err(error),
             Err(StepError::Taken) => {
-                let winner = self.winner_of(group).await?;
-                Ok(crate::wire::message_id(winner, &outbound.key, &outbound.bytes))
+                let (group, exact) = place;
+                let group = if exact { group } else { self.winner_of(group).await? };
+                Ok(crate::wire::message_id(group, &outbound.key, &outbound.bytes))
             }
         }
     }
@@ -157,12 +179,15 @@ impl Inner {
     async fn send_step(
         &self,
         step: &mut Step<'_>,
-        group: GroupId,
+        (group, exact): Place,
         outbounds: &[Outbound],
     ) -> Result<(GroupId, Vec<Result<MessageId, Error>>), Error> {
         let named = step.need_group(group).await?;
-        let thread = step.take_thread(named.row.thread()).await?;
-        let winner = thread.row.as_ref().map_or(group, |row| row.winner);
+        if named.row.kind == GroupKind::Sync {
+            return Err(load::not_found());
+        }
+        let mut thread = step.take_thread(named.row.thread()).await?;
+        let winner = thread.row.as_ref().filter(|_| !exact).map_or(group, |row| row.winner);
         let mut ctx = if winner == group {
             named
         } else {
@@ -171,7 +196,7 @@ impl Inner {
         };
         let mut results = Vec::with_capacity(outbounds.len());
         for outbound in outbounds {
-            let sent = send::send(&mut ctx, &thread, &self.me, outbound, &mut step.unit);
+            let sent = send::send(&mut ctx, &mut thread, &self.me, outbound, &mut step.unit);
             // Later messages of the batch must not overtake one that failed half-way.
             if matches!(&sent, Err(error) if error.code == "bug.internal") {
                 return Err(sent.err().unwrap_or_else(|| Error::bug("send")));

@@ -1,13 +1,14 @@
 //! Reading topics: explicitly, and in the background when the service says there is news.
 
 use crate::base::Gather as _;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::base::{Map, Set};
 use std::rc::Rc;
 
 use futures::StreamExt;
 use futures::channel::mpsc;
 
 use crate::base::{GroupId, InboxId, SequenceId, Topic};
+use crate::client::pace::GATHER_MS;
 use crate::client::process::{Processed, position};
 use crate::client::{Client, Inner, load};
 use crate::delivery::{DeliveryError, Incoming, Subscription};
@@ -16,7 +17,7 @@ use crate::store::rows::{GroupRow, GroupState, IntentRow, PositionRow};
 use crate::store::{Read, Table};
 
 /// Envelopes of one topic in one query.
-const PAGE: u32 = 200;
+pub(super) const PAGE: u32 = 200;
 /// Topics of one query.
 const TOPICS: usize = 500;
 
@@ -36,7 +37,7 @@ pub struct SyncReport {
 /// Background reading, ended by dropping it.
 pub struct Live {
     topics: mpsc::UnboundedSender<Topic>,
-    subscriptions: BTreeMap<Topic, Subscription>,
+    subscriptions: Map<Topic, Subscription>,
 }
 
 impl Client {
@@ -56,6 +57,7 @@ impl Client {
         self.0.refresh(&report, |_| true).await?;
         // What was read can leave something to publish: a change to rebuild, Welcomes.
         self.0.run_outboxes(&mut report).await?;
+        self.0.tell_devices(&mut report).await?;
         inbox.and(welcomes).map(|()| report)
     }
 
@@ -90,7 +92,7 @@ impl Client {
             return;
         }
         let (topics, mut news) = mpsc::unbounded();
-        *self.0.live.borrow_mut() = Some(Live { topics, subscriptions: BTreeMap::new() });
+        *self.0.live.borrow_mut() = Some(Live { topics, subscriptions: Map::new() });
         let inner = Rc::downgrade(&self.0);
         self.0.listen(Topic::Welcome(self.0.me.installation.0));
         self.0.listen(Topic::Identity(self.0.me.inbox));
@@ -106,7 +108,7 @@ impl Client {
             }
             while let Some(topic) = news.next().await {
                 let Some(inner) = inner.upgrade() else { return };
-                let mut woken = BTreeSet::from([topic]);
+                let mut woken = Set::from([topic]);
                 while let Ok(more) = news.try_recv() {
                     woken.insert(more);
                 }
@@ -117,7 +119,7 @@ impl Client {
 }
 
 impl Inner {
-    async fn wake(self: &Rc<Self>, topics: BTreeSet<Topic>) {
+    async fn wake(self: &Rc<Self>, topics: Set<Topic>) {
         self.let_send().await;
         for topic in topics {
             // Failures show on the conversation, or come back with the next wake-up or sync.
@@ -148,32 +150,19 @@ impl Inner {
                 }
                 Topic::Welcome(_) => {
                     let _ = self.sync_welcomes().await;
+                    // A sync group may be among what was joined.
+                    self.tend_in(GATHER_MS);
                 }
                 Topic::Identity(inbox) => {
                     let _ = self.follow_inbox(inbox).await;
                     self.look_after(inbox).await;
+                    if inbox == self.me.inbox {
+                        self.tend_in(GATHER_MS);
+                    }
                 }
                 Topic::KeyPackage(_) => {}
             }
         }
-    }
-
-    /// Whether the service only tells of what we sent, and reading that back is put off.
-    async fn is_told_of_ours(&self, group: GroupId) -> bool {
-        if !self.is_sending() || !self.pace.owes_reading(group) {
-            return false;
-        }
-        let Ok(Some(from)) = self.position_of(group).await else { return false };
-        let asked = vec![(Topic::Group(group), from)];
-        let Ok(answer) = self.delivery.query(asked, PAGE).await else { return false };
-        let ours = self.step(async |step| {
-            let Some(ctx) = step.take_group(group).await? else { return Ok(false) };
-            let ours = |one: &Incoming| ctx.attempts.get(&one.hash).is_some_and(|known| !known.commit);
-            let all = answer.iter().all(ours);
-            step.keep_group(ctx);
-            Ok(all)
-        });
-        answer.len() < PAGE as usize && ours.await.unwrap_or_default()
     }
 
     /// Subscribes to a topic, once.
@@ -235,6 +224,15 @@ impl Inner {
     ) -> Result<(), Error> {
         let mut rows = self.active_groups().await?;
         rows.retain(wanted);
+        self.refresh_rows(report, rows).await
+    }
+
+    /// The same for these groups.
+    pub(super) async fn refresh_rows(
+        self: &Rc<Self>,
+        report: &SyncReport,
+        rows: Vec<GroupRow>,
+    ) -> Result<(), Error> {
         match self.refresh_members(&rows).await {
             Err(error) if report.failed.iter().all(|(_, known)| known.code != error.code) => Err(error),
             _ => Ok(()),
@@ -251,7 +249,7 @@ impl Inner {
     pub(super) async fn run_outboxes(self: &Rc<Self>, report: &mut SyncReport) -> Result<(), Error> {
         let answer = self.store.read(vec![Read::prefix(Table::Intents, &[])]).await?;
         let intents = load::rows::<IntentRow>(answer.first().map_or(&[], Vec::as_slice))?;
-        let groups: BTreeSet<GroupId> = intents.into_iter().map(|intent| intent.group).gather();
+        let groups: Set<GroupId> = intents.into_iter().map(|intent| intent.group).gather();
         for group in groups {
             self.run_noted(report, group).await?;
         }
@@ -259,7 +257,11 @@ impl Inner {
     }
 
     /// Publishes what one group owes. Its own trouble is noted, once, and does not stop the others.
-    async fn run_noted(self: &Rc<Self>, report: &mut SyncReport, group: GroupId) -> Result<(), Error> {
+    pub(super) async fn run_noted(
+        self: &Rc<Self>,
+        report: &mut SyncReport,
+        group: GroupId,
+    ) -> Result<(), Error> {
         match self.run_outbox(group).await {
             Ok(()) => {}
             // Nothing leaves any more; reading goes on.
@@ -300,8 +302,17 @@ impl Inner {
     ) -> Result<(), Error> {
         let mut groups = self.active_groups().await?;
         groups.retain(|row| wanted(row.id));
+        self.sync_rows(report, groups).await
+    }
+
+    /// Reads these active groups to their end.
+    pub(super) async fn sync_rows(
+        self: &Rc<Self>,
+        report: &mut SyncReport,
+        groups: Vec<GroupRow>,
+    ) -> Result<(), Error> {
         let answer = self.store.read(vec![Read::prefix(Table::Positions, &[0])]).await?;
-        let positions: BTreeMap<Topic, SequenceId> =
+        let positions: Map<Topic, SequenceId> =
             load::rows::<PositionRow>(answer.first().map_or(&[], Vec::as_slice))?
                 .into_iter()
                 .map(|row| (row.topic, row.processed))
@@ -325,7 +336,7 @@ impl Inner {
                 }
                 Err(error) => return Err(error.into()),
             };
-            let mut news: BTreeMap<GroupId, Vec<Incoming>> = BTreeMap::new();
+            let mut news: Map<GroupId, Vec<Incoming>> = Map::new();
             for envelope in answer {
                 if let Topic::Group(group) = envelope.topic {
                     news.entry(group).or_default().push(envelope);

@@ -1,7 +1,7 @@
 //! Syncs of less than everything: new conversations only, or conversations by consent.
 
 use crate::base::Gather as _;
-use std::collections::BTreeSet;
+use crate::base::Set;
 
 use crate::base::GroupId;
 use crate::client::sync::SyncReport;
@@ -34,18 +34,20 @@ impl Client {
         let inbox = self.0.read_inbox().await?;
         self.0.run_outboxes(&mut report).await?;
         let welcomes = self.0.take_welcomes().await?;
-        let wanted = self.0.groups_by_consent(Filter::listing(states)).await?;
+        let mut wanted = self.0.groups_by_consent(Filter::listing(states)).await?;
+        wanted.extend(self.0.sync_group_rows().await?.iter().map(|row| row.id));
         self.0.sync_groups(&mut report, |group| wanted.contains(&group)).await?;
         self.0.return_to_groups(&report).await?;
         self.0.refresh(&report, |row| wanted.contains(&row.id)).await?;
         self.0.run_outboxes(&mut report).await?;
+        self.0.tell_devices(&mut report).await?;
         inbox.and(welcomes).map(|()| report)
     }
 }
 
 impl Inner {
     /// Every group of the conversations the filter includes.
-    async fn groups_by_consent(&self, filter: Filter) -> Result<BTreeSet<GroupId>, Error> {
+    async fn groups_by_consent(&self, filter: Filter) -> Result<Set<GroupId>, Error> {
         let answer = self.store.read(vec![Read::prefix(Table::Threads, &[])]).await?;
         let threads = load::rows::<ThreadRow>(answer.first().map_or(&[], Vec::as_slice))?;
         Ok(threads

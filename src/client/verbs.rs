@@ -3,11 +3,11 @@
 use std::rc::Rc;
 
 use crate::base::{GroupId, InboxId, ThreadId, Topic};
-use crate::client::{Client, Inner, load};
+use crate::client::{Client, Inner, decide, load};
 use crate::consent::{Entity, State, state_of};
 use crate::engine::{consent, create};
 use crate::error::Error;
-use crate::store::rows::ThreadRow;
+use crate::store::rows::{GroupKind, ThreadRow};
 
 impl Client {
     /// The DM with an inbox: the one there is, else a new one (DMS-005).
@@ -39,6 +39,7 @@ impl Client {
             .await?;
         self.0.listen(Topic::Group(group));
         self.0.kick(group);
+        self.0.kick_devices();
         Ok(group)
     }
 
@@ -64,12 +65,18 @@ impl Client {
         self.0
             .step(async |step| {
                 let mut ctx = step.take_thread(thread).await?;
-                let named = consent::groups_of(&ctx);
-                consent::decide(&mut ctx, &named, state, &mut step.unit);
+                let mut named = consent::groups_of(&ctx);
+                if !named.contains(&group) {
+                    // A DM that never came to life belongs to no set.
+                    named.push(group);
+                }
+                decide::decide_about(step, &mut ctx, &named, state).await?;
                 step.keep_thread(ctx);
                 Ok(())
             })
-            .await
+            .await?;
+        self.0.kick_devices();
+        Ok(())
     }
 
     /// The other groups of a stitched DM (DMS-017); empty for a lone one.
@@ -83,12 +90,13 @@ impl Client {
 
 impl Inner {
     /// The thread a group belongs to; that never changes, so it is read once. `None` for a group
-    /// that is not stored.
+    /// that is not stored, and for a sync group, which is no conversation.
     pub(super) async fn known_thread(&self, group: GroupId) -> Result<Option<ThreadId>, Error> {
         if let Some(thread) = self.thread_ids.borrow().get(&group) {
             return Ok(Some(*thread));
         }
-        let Some(row) = self.group_row(group).await? else { return Ok(None) };
+        let stored = self.group_row(group).await?;
+        let Some(row) = stored.filter(|row| row.kind != GroupKind::Sync) else { return Ok(None) };
         self.thread_ids.borrow_mut().insert(group, row.thread());
         Ok(Some(row.thread()))
     }

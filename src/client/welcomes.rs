@@ -1,6 +1,6 @@
 //! Taking in Welcomes: each is judged on its own, a held one never stops the others.
 
-use std::collections::BTreeSet;
+use crate::base::Set;
 use std::rc::Rc;
 
 use crate::base::{GroupId, Nanos, SequenceId, Topic};
@@ -17,7 +17,7 @@ use crate::engine::state::GroupCtx;
 use crate::error::Error;
 use crate::members::{Reference, States};
 use crate::store::Table;
-use crate::store::rows::{EnvelopeRow, EnvelopeState, GroupState, PositionRow, Row};
+use crate::store::rows::{EnvelopeRow, EnvelopeState, GroupKind, GroupState, PositionRow, Row};
 
 const PAGE: u32 = 100;
 /// Why a Welcome waits when what it needs could not be fetched.
@@ -37,7 +37,7 @@ enum Taken {
 
 /// What one Welcome needs from the service before it can be judged.
 enum Missing {
-    Identity(BTreeSet<Reference>),
+    Identity(Set<Reference>),
     Pointee(Topic),
     /// The group's own topic, to its end.
     End(GroupId),
@@ -129,10 +129,13 @@ impl Inner {
         kept: Option<EnvelopeRow>,
     ) -> Result<Taken, Error> {
         let (mut identity, mut shared, mut read) = (States::default(), Shared::default(), false);
+        // Opening it works through the whole tree: once, although what follows may have to wait.
+        let mut opened = None;
         loop {
             let outcome = self
                 .step(async |step| {
-                    self.welcome_step(step, envelope, kept.as_ref(), (&identity, &shared, read)).await
+                    let known = (&identity, &shared, read);
+                    self.welcome_step(step, envelope, kept.as_ref(), known, &mut opened).await
                 })
                 .await?;
             let fetched = match outcome {
@@ -163,12 +166,16 @@ impl Inner {
         envelope: &Incoming,
         kept: Option<&EnvelopeRow>,
         (identity, shared, read): (&States, &Shared, bool),
+        before: &mut Option<OpenedJoin>,
     ) -> Result<Result<Taken, Missing>, Error> {
-        let scratch = step.globals().await?;
-        let outcome = match opening::open(scratch, envelope, shared) {
+        let opened = match before.take() {
+            Some(opened) => Ok(opened),
+            None => opening::open(step.globals().await?, envelope, shared),
+        };
+        let outcome = match opened {
             Err(Unopened::Pointee(topic)) => return Ok(Err(Missing::Pointee(topic))),
             Err(Unopened::Outcome(outcome)) => outcome,
-            Ok(opened) => match self.join(step, opened, (identity, read), envelope).await? {
+            Ok(opened) => match self.join(step, opened, (identity, read), envelope, before).await? {
                 Ok(outcome) => outcome,
                 Err(missing) => return Ok(Err(missing)),
             },
@@ -218,6 +225,7 @@ impl Inner {
         opened: OpenedJoin,
         (identity, read): (&States, bool),
         envelope: &Incoming,
+        waits: &mut Option<OpenedJoin>,
     ) -> Result<Result<Outcomes, Missing>, Error> {
         let mut existing = step.take_group(opened.group()).await?;
         if let Some(ctx) = existing.take_if(|ctx| ctx.row.state == GroupState::Active) {
@@ -248,11 +256,21 @@ impl Inner {
             step.unit.changes.check(Table::Consent, entity.to_key(), revision);
         }
         let row = existing.as_ref().map(|ctx| (&ctx.row, ctx.revision));
+        let kind = match join::admit(&self.me, &opened.facts, row, identity, envelope) {
+            Ok(kind) => kind,
+            Err(outcome) => {
+                *waits = matches!(outcome, Outcomes::Needs(_)).then_some(opened);
+                return Ok(Ok(outcome));
+            }
+        };
         let init_key = opened.init_key.clone();
-        match join::settle(&self.me, opened, row, &mut thread, identity, envelope, &mut step.unit) {
+        match join::settle(&self.me, (opened, kind), row, &mut thread, envelope, &mut step.unit) {
             Ok(mut ctx) => {
                 if let Some((intents, attempts)) = left_behind {
                     (ctx.intents, ctx.attempts) = (intents, attempts);
+                }
+                if ctx.row.kind == GroupKind::Sync {
+                    self.enter_sync_group(step, &mut ctx).await?;
                 }
                 step.keep_group(ctx);
                 step.keep_thread(thread);

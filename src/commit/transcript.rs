@@ -8,13 +8,14 @@
 //! without its values; so is a value that is not what its component holds.
 
 use crate::base::Gather as _;
-use std::collections::BTreeSet;
+use crate::base::Set;
 
 use super::verdict::Verdict;
 use crate::base::InboxId;
 use crate::meta::component::{
-    APP_DATA, COMMIT_LOG_SIGNER, GROUP_DESCRIPTION, GROUP_IMAGE_URL, GROUP_NAME, MESSAGE_DISAPPEAR_FROM_NS,
-    MESSAGE_DISAPPEAR_IN_NS, MIN_SUPPORTED_PROTOCOL_VERSION,
+    ADMIN_LIST, APP_DATA, COMMIT_LOG_SIGNER, COMPONENT_REGISTRY, GROUP_DESCRIPTION, GROUP_IMAGE,
+    GROUP_IMAGE_URL, GROUP_MEMBERSHIP, GROUP_NAME, MESSAGE_DISAPPEAR_FROM_NS, MESSAGE_DISAPPEAR_IN_NS,
+    MIN_SUPPORTED_PROTOCOL_VERSION, SUPER_ADMIN_LIST, USER_DISPLAY_NAME,
 };
 use crate::meta::{Dictionary, DictionaryError};
 use crate::mls::facts::{CommitFacts, RawDictionary, SenderFacts};
@@ -32,12 +33,21 @@ const FIELDS: [(u16, &str); 8] = [
     (COMMIT_LOG_SIGNER, "_commit_log_signer"),
 ];
 
+/// Names of components that transcripts do not list as fields.
+const COMPONENTS: [(u16, &str); 5] = [
+    (COMPONENT_REGISTRY, "COMPONENT_REGISTRY"),
+    (SUPER_ADMIN_LIST, "SUPER_ADMIN_LIST"),
+    (ADMIN_LIST, "ADMIN_LIST"),
+    (USER_DISPLAY_NAME, "USER_DISPLAY_NAME"),
+    (GROUP_IMAGE, "GROUP_IMAGE"),
+];
+
 /// The transcript of a commit that `judge` lets be applied; `None` when there is nothing
 /// to show (GMOD-034).
 ///
 /// `leaving` are the inboxes whose leave request was pending: those the commit removes are listed
 /// as left. A commit that was not judged before can be malformed, which gives a rejection.
-pub fn of_commit(commit: &CommitFacts, leaving: &BTreeSet<InboxId>) -> Result<Option<GroupUpdated>, Verdict> {
+pub fn of_commit(commit: &CommitFacts, leaving: &Set<InboxId>) -> Result<Option<GroupUpdated>, Verdict> {
     let SenderFacts::Member(committer) = &commit.committer else {
         return Err(Verdict::rejected("GMOD-002", "the sender is not a member of the group"));
     };
@@ -58,13 +68,13 @@ fn difference(
     by: InboxId,
     before: &RawDictionary,
     after: &RawDictionary,
-    leaving: &BTreeSet<InboxId>,
+    leaving: &Set<InboxId>,
 ) -> Result<GroupUpdated, DictionaryError> {
     let (old, new) = (Dictionary::new(before), Dictionary::new(after));
     let (members, members_after) = (old.members()?, new.members()?);
     let (admins, admins_after) = (old.admins()?, new.admins()?);
     let (supers, supers_after) = (old.super_admins()?, new.super_admins()?);
-    let gone: BTreeSet<_> = minus(&members, &members_after).into_iter().gather();
+    let gone: Set<_> = minus(&members, &members_after).into_iter().gather();
     Ok(GroupUpdated {
         initiated_by: by,
         added: minus(&members_after, &members),
@@ -79,7 +89,7 @@ fn difference(
 }
 
 /// Ascending by id bytes.
-fn minus(a: &BTreeSet<InboxId>, b: &BTreeSet<InboxId>) -> Vec<InboxId> {
+fn minus(a: &Set<InboxId>, b: &Set<InboxId>) -> Vec<InboxId> {
     a.difference(b).copied().collect()
 }
 
@@ -91,6 +101,19 @@ fn field(before: &RawDictionary, after: &RawDictionary, id: u16, name: &str) -> 
         old_value: text(old),
         new_value: text(new),
     })
+}
+
+/// What a commit changed besides its members, by name: as in a transcript where META-040 has one for
+/// it, else the component's, else `component:` and its id in four hexadecimal digits.
+pub fn changed(before: &RawDictionary, after: &RawDictionary) -> Vec<String> {
+    let added = after.keys().filter(|id| !before.contains_key(id));
+    let ids = before.keys().chain(added).filter(|id| before.get(id) != after.get(id));
+    ids.filter(|id| **id != GROUP_MEMBERSHIP).map(|id| name(*id)).collect()
+}
+
+fn name(id: u16) -> String {
+    let named = FIELDS.iter().chain(&COMPONENTS).find(|(known, _)| *known == id);
+    named.map_or_else(|| format!("component:{id:04x}"), |(_, name)| (*name).to_owned())
 }
 
 fn text(id: u16, bytes: &[u8]) -> Option<String> {

@@ -3,13 +3,13 @@
 
 use crate::base::{MessageId, Nanos, SequenceId};
 use crate::engine::event::Event;
-use crate::engine::leave;
 use crate::engine::receive::{Known, Outcomes, reject};
 use crate::engine::settle::{expiry, raise_activity};
 use crate::engine::state::{GroupCtx, ThreadCtx};
 use crate::engine::unit::Unit;
+use crate::engine::{annotations, devices, leave};
 use crate::mls::facts::LeafFacts;
-use crate::store::rows::{ContentTypeView, MessageKind, MessageRow, MessageStatus};
+use crate::store::rows::{ContentTypeView, GroupKind, MessageKind, MessageRow, MessageStatus};
 use crate::wire::{ContentType, EncodedContent, PlaintextEnvelope, PlaintextV1, message_id};
 
 /// Why a message of somebody who was removed is refused.
@@ -41,6 +41,9 @@ pub fn receive(
         Ok(_) => return Outcomes::Applied,
         Err(error) => return reject("PROC-011", &error.to_string()),
     };
+    if ctx.row.kind == GroupKind::Sync {
+        return devices::receive(inbox, known.me.inbox, &content, unit);
+    }
     let id = message_id(ctx.row.id, &key, &content);
     match taken(id, known, unit) {
         Err(unknown) => return unknown,
@@ -48,6 +51,7 @@ pub fn receive(
         Ok(Some(_)) => return reject("PROC-011", "another sender's message has this id"),
         Ok(None) => {}
     }
+    let by_super_admin = ctx.row.settings.super_admins.contains(&inbox);
     let row = MessageRow {
         id,
         thread: ctx.row.thread(),
@@ -70,13 +74,21 @@ pub fn receive(
         leave::serve(ctx, known.me, unit);
     }
     unit.changes.insert(&row);
-    unit.events.push(Event::Message { row: Box::new(row), consent: thread.state() });
+    annotations::note(&row, by_super_admin, thread, unit);
+    // MLS opens nothing this installation sent, so it is another's.
+    let MessageRow { id, group, thread: of, expires_ns: expires, .. } = row;
+    let content_type = Some(row.content_type.clone()).filter(|known| !known.type_id.is_empty());
+    unit.events.push(Event::Received { id, group, thread: of, content_type, sender: inbox, expires });
+    // What has disappeared while it was on its way is shown to nobody.
+    if !row.is_gone(unit.now) {
+        unit.events.push(Event::Message { row: Box::new(row), consent: thread.state() });
+    }
     Outcomes::Applied
 }
 
 /// The stored row under an id: asked for first when nobody looked it up yet in a step that hit it.
 fn taken(id: MessageId, known: &Known<'_>, unit: &Unit) -> Result<Option<MessageRow>, Outcomes> {
-    if let Some(row) = unit.inserted(id) {
+    if let Some(row) = unit.stored(id) {
         return Ok(Some(row));
     }
     match known.messages.get(&id) {
@@ -89,11 +101,6 @@ fn taken(id: MessageId, known: &Known<'_>, unit: &Unit) -> Result<Option<Message
 
 /// Content that does not decode keeps its bytes under an empty type (CTYPE-008).
 fn content_type(content: &[u8]) -> ContentTypeView {
-    let t = EncodedContent::decode(content).map(|content| content.content_type).unwrap_or(ContentType {
-        authority: String::new(),
-        type_id: String::new(),
-        major: 0,
-        minor: 0,
-    });
-    ContentTypeView { authority: t.authority, type_id: t.type_id, major: t.major, minor: t.minor }
+    let decoded = EncodedContent::decode(content).map(|content| content.content_type);
+    decoded.unwrap_or(ContentType::new("", "", 0, 0)).into()
 }

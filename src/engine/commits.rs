@@ -2,17 +2,24 @@
 //! (GMOD-016, GMOD-019, GMOD-021, GMOD-036).
 
 use crate::base::Gather as _;
+use crate::base::Set;
+
 use crate::base::{Nanos, SequenceId};
 use crate::commit::{self, Ground, Verdict, transcript};
 use crate::engine::event::Event;
 use crate::engine::receive::{Known, Outcomes, from_verdict, invalid, reject};
 use crate::engine::state::{GroupCtx, ThreadCtx};
 use crate::engine::unit::Unit;
-use crate::engine::{build, leave, settle, transcripts, views};
+use crate::engine::{build, devices, leave, settle, transcripts, views};
+use crate::members::{Members, Reference, references};
 use crate::meta::{Op, next_dictionary};
-use crate::mls::facts::{AppDataOp, CommitFacts, ProposalFacts, SenderFacts};
+use crate::mls::facts::{AppDataOp, CommitFacts, LeafFacts, ProposalFacts, RawDictionary, SenderFacts};
 use crate::mls::{self, OpenedCommit, PendingProposal};
-use crate::store::rows::{AttemptRow, GroupState, IntentRow, IntentState, Operation};
+use crate::store::rows::{AttemptRow, GroupKind, GroupState, IntentRow, IntentState};
+
+/// So many identity states are asked for early. A commit that wants more, as no usual one does, is
+/// judged first as far as it can be.
+const FORESEEN: usize = 64;
 
 /// A commit of ours, read back.
 pub fn own(
@@ -60,33 +67,58 @@ pub fn foreign(
     unit: &mut Unit,
 ) -> Outcomes {
     let Some(state) = ctx.mls.as_mut() else { return reject("group.not_a_member", "no longer a member") };
-    let after = match next_dictionary(&state.group.facts().dictionary, &operations(opened.app_data())) {
+    let before = state.group.dictionary();
+    let after = match next_dictionary(&before, &operations(opened.app_data())) {
         Ok((after, _)) => after,
         Err(error) => return from_verdict(commit::refused_updates(&error)),
     };
+    if known.early {
+        let missing = foreseen(&before, &after, opened.committer(), known);
+        if !missing.is_empty() && missing.len() <= FORESEEN {
+            return Outcomes::Needs(missing);
+        }
+    }
     let staged = match mls::stage(&state.scratch, &state.group, opened, &after) {
         Ok(staged) => staged,
         Err(error) => return invalid(error),
     };
-    let facts = staged.facts().clone();
-    match examine(&facts, known, at) {
+    match examine(staged.facts(), known, at) {
         Outcomes::Applied => {}
         other => return other,
     }
-    if let Err(error) = mls::merge(&state.scratch, &mut state.group, staged) {
-        return Outcomes::Held("bug".into(), error.to_string());
-    }
+    let facts = match mls::merge(&state.scratch, &mut state.group, staged) {
+        Ok(facts) => facts,
+        Err(error) => return Outcomes::Held("bug".into(), error.to_string()),
+    };
     applied(ctx, thread, known, (&facts, None), at, unit);
     Outcomes::Applied
+}
+
+/// The identity states a commit will be judged by, as far as its changes of the dictionary tell, that
+/// are not known here.
+fn foreseen(
+    before: &RawDictionary,
+    after: &RawDictionary,
+    committer: &SenderFacts,
+    known: &Known<'_>,
+) -> Set<Reference> {
+    let members = (Members::read(before), Members::read(after));
+    let ((Ok(before), Ok(after)), SenderFacts::Member(leaf)) = (members, committer) else {
+        return Set::new();
+    };
+    let needed = references::of_commit(&before, &after, leaf.inbox);
+    (known.identity)(&needed).missing(&needed)
 }
 
 /// The checks every commit passes before it is merged, whoever built it. Identity state is asked
 /// for only by a commit that passes whatever can be decided without it.
 fn examine(facts: &CommitFacts, known: &Known<'_>, at: (SequenceId, Nanos)) -> Outcomes {
-    let ground = Ground { position: at.0, states: known.identity, client: &known.me.version };
+    let needed = commit::needed(facts);
+    let states = (known.identity)(&needed);
+    let ground = Ground { position: at.0, states: &states, client: &known.me.version };
     match commit::judge(facts, &ground) {
         waits @ Verdict::Held { code: Verdict::IDENTITY, .. } => {
-            let missing = known.identity.missing(&commit::needed(facts));
+            let missing = states.missing(&needed);
             if missing.is_empty() { from_verdict(waits) } else { Outcomes::Needs(missing) }
         }
         verdict => from_verdict(verdict),
@@ -103,9 +135,19 @@ fn applied(
     unit: &mut Unit,
 ) {
     let leaving = ctx.row.leaving.iter().copied().gather();
-    if let (Ok(Some(update)), SenderFacts::Member(by)) =
-        (transcript::of_commit(facts, &leaving), &facts.committer)
+    let (group, of) = (ctx.row.id, ctx.row.thread());
+    let changed = transcript::changed(&facts.before.dictionary, &facts.dictionary_after);
+    let shown = ctx.row.kind != GroupKind::Sync;
+    if shown && !changed.is_empty() {
+        unit.events.push(Event::SettingsChanged { group, thread: of, changed });
+    }
+    if let (true, Ok(Some(update)), SenderFacts::Member(by)) =
+        (shown, transcript::of_commit(facts, &leaving), &facts.committer)
     {
+        let (added, removed) = (update.added.clone(), [update.removed.as_slice(), &update.left].concat());
+        if !added.is_empty() || !removed.is_empty() {
+            unit.events.push(Event::MembersChanged { group, thread: of, added, removed });
+        }
         let sender = (by.inbox.unwrap_or(known.me.inbox), by.installation);
         let source = transcripts::Source { key: at.1.0.to_string(), sender, at };
         transcripts::record(ctx, thread, &update, &source, unit);
@@ -122,6 +164,11 @@ fn applied(
     if let Some(attempt) = attempt {
         settle::committed(ctx, attempt, at.0, unit);
     }
+    let gone = |leaf: &LeafFacts| !facts.leaves_after.contains(leaf);
+    if attempt.is_some() && facts.before.leaves != facts.leaves_after || facts.before.leaves.iter().any(gone)
+    {
+        devices::want_snapshot(ctx, unit);
+    }
     // Asked of MLS: a commit that removes our leaf may add another one for this installation, which
     // we enter by its Welcome (GMOD-015).
     if ctx.mls.as_ref().is_some_and(|state| !state.group.is_active()) {
@@ -129,18 +176,18 @@ fn applied(
     }
     settle::rebuild_stale(ctx, unit);
     leave::serve(ctx, known.me, unit);
-    unit.events.push(Event::GroupChanged { group: ctx.row.id, thread: ctx.row.thread() });
+    ctx.announce(unit);
 }
 
 /// Own removal: history stays, every MLS row goes, nothing more is published but the Welcomes that
 /// applied commits owe (GMOD-018).
 fn removed(ctx: &mut GroupCtx, unit: &mut Unit) {
     ctx.row_mut().state = GroupState::Inactive;
+    let (group, thread, left) = (ctx.row.id, ctx.row.thread(), ctx.row.left);
+    unit.events.push(Event::Removed { group, thread, left });
     ctx.drop_mls(unit);
     // Welcomes owed for a commit that was applied still go out (GMOD-018).
-    let cut_off = |intent: &&IntentRow| {
-        !matches!(intent.operation, Operation::Send { .. }) && intent.state != IntentState::Committed
-    };
+    let cut_off = |intent: &&IntentRow| intent.operation.commits() && intent.state != IntentState::Committed;
     let ended: Vec<u64> = ctx.intents.values().filter(cut_off).map(|intent| intent.number).collect();
     let why = settle::removed_meanwhile;
     ended.into_iter().for_each(|number| ctx.finish_intent(number, Err(why()), unit));

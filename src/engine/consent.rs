@@ -1,11 +1,13 @@
-//! An app deciding about a conversation, a DM, or an inbox (CONS-011, CONS-041, design section 8).
+//! An app deciding about a conversation, a DM, or an inbox (CONS-011, CONS-041, design section 8), and
+//! what other devices of the inbox decided (CONS-010).
 
-use crate::base::GroupId;
-use crate::consent::{Entity, Record, State, app_act};
+use crate::base::{GroupId, Nanos};
+use crate::consent::{Entity, Record, State, app_act, merge};
 use crate::engine::state::ThreadCtx;
 use crate::engine::threads;
 use crate::engine::unit::Unit;
 use crate::store::Table;
+use crate::store::rows::MessageRow;
 
 /// Records a decision about the groups `named`, all at the same time, and relists the thread.
 ///
@@ -17,6 +19,7 @@ pub fn decide(thread: &mut ThreadCtx, named: &[GroupId], state: State, unit: &mu
         let record = app_act(Entity::Conversation(*group), state, unit.now);
         thread.consents.insert(*group, record);
         unit.put_consent(stored.as_ref(), record);
+        unit.owe(record);
     }
     threads::refresh_consent(thread, unit);
     unit.changes.strict();
@@ -32,8 +35,47 @@ pub fn decide_apart(stored: Option<(Record, u64)>, entity: Entity, state: State,
         unit.changes.check(Table::Groups, group.as_bytes().to_vec(), 0);
     }
     let (stored, revision) = stored.map_or((None, 0), |(record, revision)| (Some(record), revision));
-    unit.put_consent_checked(stored.as_ref(), app_act(entity, state, unit.now), revision);
+    let record = app_act(entity, state, unit.now);
+    unit.put_consent_checked(stored.as_ref(), record, revision);
+    unit.owe(record);
     unit.changes.strict();
+}
+
+/// Merges records of other own devices about groups of this thread, and relists it (CONS-010).
+pub fn receive(thread: &mut ThreadCtx, received: &[(GroupId, Record)], unit: &mut Unit) {
+    let before = unit.changes.writes.len();
+    for (group, record) in received {
+        let stored = thread.consents.get(group).copied();
+        if let Some(record) = merge(stored.as_ref(), record) {
+            thread.consents.insert(*group, record);
+            unit.put_consent(stored.as_ref(), record);
+        }
+    }
+    if unit.changes.writes.len() > before {
+        threads::refresh_consent(thread, unit);
+    }
+}
+
+/// Merges a record about an entity no thread of this database belongs to (CONS-010). It is found by
+/// a later join. `unknown` is true for a conversation that is not here: it may come meanwhile.
+pub fn receive_apart(stored: Option<(Record, u64)>, record: &Record, unknown: bool, unit: &mut Unit) {
+    let (stored, revision) = stored.map_or((None, 0), |(record, revision)| (Some(record), revision));
+    let Some(record) = merge(stored.as_ref(), record) else { return };
+    if let (Entity::Conversation(group), true) = (record.entity, unknown) {
+        unit.changes.check(Table::Groups, group.as_bytes().to_vec(), 0);
+    }
+    unit.put_consent_checked(stored.as_ref(), record, revision);
+}
+
+/// Messages of a group that wait and were written, by a clock that has been set back since, after a
+/// block made `now`: as they are stored from then on, written before it ([`settle::blocked_since`]).
+///
+/// [`settle::blocked_since`]: crate::engine::settle::blocked_since
+pub fn overtaken(waiting: &[MessageRow], group: GroupId, now: Nanos) -> impl Iterator<Item = MessageRow> {
+    let behind = move |row: &&MessageRow| row.group == group && row.inserted_ns >= now;
+    let before =
+        move |row: &MessageRow| MessageRow { inserted_ns: Nanos(now.0.saturating_sub(1)), ..row.clone() };
+    waiting.iter().filter(behind).map(before)
 }
 
 /// Every group of a thread.

@@ -85,6 +85,15 @@ pub fn create_group(
     begin(me, (GroupKind::Group, None), (id, &dictionary), members, thread, unit)
 }
 
+/// Creates the sync group of the own devices (facts 6.1). Its first commit adds the others, who are
+/// told everything then. It is no conversation: nothing is listed, announced or decided with it.
+pub fn create_sync(me: &Me, chance: &[u8; 48], unit: &mut Unit) -> Result<GroupCtx, Error> {
+    let mut signer = [0; 32];
+    signer.copy_from_slice(&chance[16..]);
+    let dictionary = conversation(me, &Settings::default(), &signer, policy::new_sync)?;
+    born(me, (GroupKind::Sync, None), (group_id(chance), &dictionary), Vec::new(), unit)
+}
+
 fn conversation(
     me: &Me,
     settings: &Settings,
@@ -107,6 +116,26 @@ fn begin(
     (id, dictionary): (GroupId, &Components),
     members: Vec<InboxId>,
     thread: &mut ThreadCtx,
+    unit: &mut Unit,
+) -> Result<GroupCtx, Error> {
+    let ctx = born(me, (kind, dm), (id, dictionary), members, unit)?;
+    let record = app_act(Entity::Conversation(id), State::Allowed, unit.now);
+    thread.consents.insert(id, record);
+    unit.put_consent(None, record);
+    unit.owe(record);
+    let duplicate = thread.row.is_some();
+    threads::refresh(thread, &ctx.row, unit);
+    let (thread, consent) = (thread.id, State::Allowed);
+    unit.events.push(Event::Conversation { group: id, thread, kind, consent, duplicate, adder: None });
+    Ok(ctx)
+}
+
+/// The group itself. Adding its members is its first intent.
+fn born(
+    me: &Me,
+    (kind, dm): (GroupKind, Option<DmId>),
+    (id, dictionary): (GroupId, &Components),
+    members: Vec<InboxId>,
     unit: &mut Unit,
 ) -> Result<GroupCtx, Error> {
     let scratch = Scratch::new();
@@ -136,14 +165,6 @@ fn begin(
     views::describe(&mut row, &group.facts(), group.authenticator());
     let mut ctx = GroupCtx::fresh(row, 0, Some(MlsState { scratch, group }), SequenceId::default());
     ctx.add_intent(Operation::AddInboxes(members), unit);
-
-    let record = app_act(Entity::Conversation(id), State::Allowed, now);
-    thread.consents.insert(id, record);
-    unit.put_consent(None, record);
-    let duplicate = thread.row.is_some();
-    threads::refresh(thread, &ctx.row, unit);
-    let (thread, consent) = (thread.id, State::Allowed);
-    unit.events.push(Event::Conversation { group: id, thread, consent, duplicate });
     unit.changes.strict();
     Ok(ctx)
 }

@@ -1,11 +1,13 @@
 //! A page of a thread: one range read over the union of its groups, one limit (DMS-009).
 //!
 //! DM history leaves membership-change messages out unless the app asks for them by kind
-//! (spec/dms.txt, last paragraph); a group's history has them.
+//! (spec/dms.txt, last paragraph); a group's history has them. Reactions, edits, deletions and read
+//! receipts are no messages of their own: a page has them when the app asks for their type.
 
 use crate::base::{InboxId, Nanos, ThreadId};
-use crate::store::rows::{MessageKind, MessageRow, MessageStatus};
-use crate::store::{Index, Read, Table, after_prefix};
+use crate::store::rows::{ContentTypeView, MessageKind, MessageRow, MessageStatus};
+use crate::store::{Index, Read, Record, Table, after_prefix};
+use crate::wire::about::is_silent;
 
 /// By what a page is ordered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,6 +21,31 @@ pub enum SortBy {
     InsertedAt,
 }
 
+/// Which content types an app asks for, by type id. Of itself it gets all but those that are no
+/// messages of their own.
+#[derive(Clone, Debug, Default)]
+pub struct Types {
+    /// Only these.
+    pub only: Option<Vec<String>>,
+    /// With all others, these of the types that are left out otherwise.
+    pub also: Vec<String>,
+    /// None of these.
+    pub except: Vec<String>,
+}
+
+impl Types {
+    /// These and no others.
+    pub fn only(types: &[&str]) -> Self {
+        Self { only: Some(types.iter().map(|one| (*one).to_owned()).collect()), ..Self::default() }
+    }
+
+    /// Whether a content type is asked for.
+    pub fn admit(&self, ContentTypeView { authority, type_id, .. }: &ContentTypeView) -> bool {
+        let shown = || !is_silent(authority, type_id) || self.also.contains(type_id);
+        self.only.as_ref().map_or_else(shown, |only| only.contains(type_id)) && !self.except.contains(type_id)
+    }
+}
+
 /// What an app asks of a thread.
 #[derive(Clone, Debug, Default)]
 pub struct HistoryOptions {
@@ -28,18 +55,16 @@ pub struct HistoryOptions {
     pub descending: bool,
     /// Order.
     pub sort_by: SortBy,
-    /// Sent later than this.
+    /// Sent later than this; see [`Bounds`] for what waits.
     pub sent_after: Option<Nanos>,
-    /// Sent earlier than this.
+    /// Sent earlier than this; not what waits.
     pub sent_before: Option<Nanos>,
-    /// Only this kind.
+    /// Only this kind; what was taken back counts as sent.
     pub kind: Option<MessageKind>,
     /// Only this status.
     pub status: Option<MessageStatus>,
-    /// Only these content types, by type id.
-    pub content_types: Option<Vec<String>>,
-    /// None of these content types.
-    pub exclude_content_types: Vec<String>,
+    /// Only of these content types.
+    pub types: Types,
     /// Nothing sent by these inboxes.
     pub exclude_senders: Vec<InboxId>,
 }
@@ -79,33 +104,85 @@ impl Span {
     }
 }
 
+/// Where a time lies in a thread: what still waits to be sent is behind all that was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    waits: bool,
+    at: Nanos,
+}
+
+impl Place {
+    fn of(row: &MessageRow) -> Self {
+        Self { waits: row.status == MessageStatus::Unpublished, at: row.sent_ns }
+    }
+
+    /// Where its messages begin in the index of a thread.
+    fn key(self, prefix: &[u8]) -> Vec<u8> {
+        [prefix, &[u8::from(self.waits)], &self.at.0.max(0).to_be_bytes()].concat()
+    }
+}
+
+/// The read of what waits to be sent in a thread.
+pub fn waiting(thread: ThreadId) -> Read {
+    let from = [thread.to_key().as_slice(), &[1]].concat();
+    let (index, to) = (Some(Index::ThreadSort), after_prefix(&from));
+    Read::Range { table: Table::Messages, index, from: Some(from), to, descending: false, limit: None }
+}
+
+/// The places between which a page lies, both left out.
+///
+/// An app asks for the messages before or after the time it read on a message, to go on from
+/// there. The time of one that still waits, by the local clock, says nothing about what was sent:
+/// it stands for that message's place. Any other time is one of a sent message, and what waits is
+/// after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    after: Option<Place>,
+    before: Option<Place>,
+}
+
 impl HistoryOptions {
     /// The newest message.
     pub fn newest() -> Self {
         Self { descending: true, limit: Some(1), ..Self::default() }
     }
 
-    /// The stretches of the thread that can hold matches, in the order they are read.
-    pub fn spans(&self, thread: ThreadId) -> Vec<Span> {
+    /// Reads of what waits at the asked times, for [`HistoryOptions::bounds`].
+    pub fn marks(&self, thread: ThreadId) -> Vec<Read> {
         let prefix = thread.to_key();
-        let mut spans = match self.sort_by {
-            SortBy::Delivered => {
-                let (index, to) = (Index::ThreadDelivery, after_prefix(&prefix));
-                return vec![Span { index, from: prefix, to }];
-            }
-            SortBy::SentAt | SortBy::InsertedAt => match self.sent_before {
-                // One stretch: own messages not read back yet come right behind the published ones.
-                None => vec![self.stretch(&prefix, [prefix.as_slice(), &[2]].concat())],
-                Some(before) => vec![self.stretch(&prefix, at(&prefix, before)), unpublished(&prefix)],
-            },
+        let mark = |at: &Nanos| {
+            let from = Place { waits: true, at: *at }.key(&prefix);
+            Span { index: Index::ThreadSort, to: after_prefix(&from), from }.read(false, 1)
         };
-        if self.descending {
-            spans.reverse();
-        }
-        spans
+        self.sent_after.iter().chain(&self.sent_before).map(mark).collect()
     }
 
-    /// True when a page is the first of what the spans hold, in the order they are read.
+    /// Where the page begins and ends; without `marks`, the answers, as if nothing waited there.
+    pub fn bounds(&self, marks: &[Vec<Record>]) -> Bounds {
+        let mut marks = marks.iter();
+        let mut found = || marks.next().is_some_and(|rows| !rows.is_empty());
+        // A time below 0 would find what is kept as 0.
+        let mut place = |at: Nanos| Place { waits: found() && at.0 >= 0, at };
+        Bounds { after: self.sent_after.map(&mut place), before: self.sent_before.map(&mut place) }
+    }
+
+    /// The stretch of the thread that can hold matches.
+    pub fn span(&self, thread: ThreadId, bounds: &Bounds) -> Span {
+        let prefix = thread.to_key();
+        if self.sort_by == SortBy::Delivered {
+            return Span { index: Index::ThreadDelivery, to: after_prefix(&prefix), from: prefix };
+        }
+        let behind = |Place { waits, at }| Place { waits, at: Nanos(at.0.saturating_add(1)) };
+        let from = bounds.after.map_or_else(|| prefix.clone(), |after| behind(after).key(&prefix));
+        let to = match bounds.before {
+            // A time below 0 is kept as 0.
+            Some(Place { waits, at }) => Some(Place { waits, at: Nanos(at.0.max(1)) }.key(&prefix)),
+            None => after_prefix(&prefix),
+        };
+        Span { index: Index::ThreadSort, from, to }
+    }
+
+    /// True when a page is the first of what the span holds, in the order it is read.
     pub fn in_read_order(&self) -> bool {
         self.sort_by != SortBy::InsertedAt
     }
@@ -118,34 +195,18 @@ impl HistoryOptions {
         }
     }
 
-    /// Published messages from where the page begins, and on up to `to`.
-    fn stretch(&self, prefix: &[u8], to: Vec<u8>) -> Span {
-        let after = self.sent_after.map_or(Nanos(0), |after| Nanos(after.0.saturating_add(1)));
-        Span { index: Index::ThreadSort, from: at(prefix, after), to: Some(to) }
-    }
-
     /// Whether a row belongs to the page.
-    pub fn admits(&self, row: &MessageRow, now: Nanos) -> bool {
-        let type_id = &row.content_type.type_id;
+    pub fn admits(&self, row: &MessageRow, bounds: &Bounds, now: Nanos) -> bool {
         let default_kind = matches!(row.thread, ThreadId::Dm(_)).then_some(MessageKind::Application);
-        self.kind.or(default_kind).is_none_or(|kind| kind == row.kind)
-            && row.expires_ns.is_none_or(|at| at > now)
-            && self.sent_after.is_none_or(|after| row.sent_ns > after)
-            && self.sent_before.is_none_or(|before| row.sent_ns < before)
+        let sent = |kind| (kind != MessageKind::MembershipChange) == row.is_sent();
+        self.kind.or(default_kind).is_none_or(sent)
+            && !row.is_gone(now)
+            && bounds.after.is_none_or(|after| Place::of(row) > after)
+            && bounds.before.is_none_or(|before| Place::of(row) < before)
             && self.status.as_ref().is_none_or(|status| same_status(status, &row.status))
-            && self.content_types.as_ref().is_none_or(|types| types.contains(type_id))
-            && !self.exclude_content_types.contains(type_id)
+            && self.types.admit(&row.content_type)
             && !self.exclude_senders.contains(&row.sender_inbox)
     }
-}
-
-/// Where published messages of a time begin.
-fn at(prefix: &[u8], time: Nanos) -> Vec<u8> {
-    [prefix, &[0], &time.0.max(0).to_be_bytes()].concat()
-}
-
-fn unpublished(prefix: &[u8]) -> Span {
-    Span { index: Index::ThreadSort, from: [prefix, &[1]].concat(), to: Some([prefix, &[2]].concat()) }
 }
 
 fn same_status(a: &MessageStatus, b: &MessageStatus) -> bool {

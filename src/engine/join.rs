@@ -1,11 +1,11 @@
 //! A Welcome that was opened: judged whole before anything is written
 //! (JOIN, DMS-003, DMS-008, DMS-010, DMS-015, CONS-022 to CONS-025).
 
-use std::collections::BTreeSet;
+use crate::base::Set;
 
 use crate::base::{Nanos, SequenceId, ThreadId};
 use crate::commit::transcript;
-use crate::consent::{Entity, Join, start};
+use crate::consent::{Entity, Join, State, start};
 use crate::delivery::Incoming;
 use crate::dm::{AdmissionError, Admitted, admit as admit_kind, check_activation};
 use crate::engine::consent::groups_of;
@@ -14,34 +14,31 @@ use crate::engine::opening::OpenedJoin;
 use crate::engine::receive::{Outcomes, above, paused};
 use crate::engine::state::{GroupCtx, Me, MlsState, ThreadCtx};
 use crate::engine::unit::Unit;
-use crate::engine::{threads, transcripts, views};
+use crate::engine::{devices, threads, transcripts, views};
 use crate::members::{self, JoinError, Members, Reference, States, references};
 use crate::meta::{ConversationType, Dictionary};
 use crate::mls::facts::JoinFacts;
 use crate::store::rows::{GroupKind, GroupRow, GroupState, SettingsView};
 
 /// The identity states the Welcome's membership names.
-pub fn needed(facts: &JoinFacts) -> BTreeSet<Reference> {
+pub fn needed(facts: &JoinFacts) -> Set<Reference> {
     // A membership that cannot be read needs nothing: the Welcome is refused.
     Members::read(&facts.group.dictionary).map(|members| references::of_join(&members)).unwrap_or_default()
 }
 
-/// Checks the Welcome and joins: the new group with its thread, consent and transcript in `unit`.
+/// Joins what [`admit`] admitted as `kind`: the new group with its thread, consent and transcript in
+/// `unit`.
 ///
-/// `existing` is the row of a group with this id, when there is one.
+/// `existing` is the row of a group with this id, when there is one. A sync group has none of the
+/// three.
 pub fn settle(
     me: &Me,
-    opened: OpenedJoin,
+    (opened, kind): (OpenedJoin, GroupKind),
     existing: Option<(&GroupRow, u64)>,
     thread: &mut ThreadCtx,
-    identity: &States,
     envelope: &Incoming,
     unit: &mut Unit,
 ) -> Result<GroupCtx, Outcomes> {
-    if existing.is_some_and(|(row, _)| row.state == GroupState::Active) {
-        return Err(Outcomes::Repeated);
-    }
-    let kind = admit(me, &opened.facts, existing, identity, envelope)?;
     let reject = |reason: String| Outcomes::Rejected("JOIN-060".into(), reason);
     let OpenedJoin { scratch, pending, facts, .. } = opened;
     let (anchor, adder) = (SequenceId(facts.anchor), facts.adder.clone());
@@ -83,9 +80,17 @@ pub fn settle(
             .delete_prefix(crate::store::Table::Mls, &crate::store::rows::MlsPageRow::group_prefix(row.id));
     }
     let ctx = GroupCtx::fresh(row, revision, Some(MlsState { scratch, group }), anchor);
-    let left = existing.is_some_and(|(row, _)| row.left);
+    if kind == GroupKind::Sync {
+        // No app is told; other clients on the database begin to read it.
+        let (group, thread, adder) = (ctx.row.id, thread.id, Some(adder_inbox));
+        let (consent, duplicate) = (State::Unknown, false);
+        unit.events.push(Event::Conversation { group, thread, kind, consent, duplicate, adder });
+        return Ok(ctx);
+    }
+    // A commit may remove and add us at once: then the request is still pending.
+    let left = existing.is_some_and(|(row, _)| row.left || row.leaving.contains(&me.inbox));
     consent(me, &ctx, thread, (envelope.server_ns, left), unit);
-    let duplicate = thread.row.is_some();
+    let duplicate = groups_of(thread).iter().any(|id| *id != ctx.row.id);
     threads::refresh(thread, &ctx.row, unit);
     let update = transcript::of_join(adder_inbox, me.inbox);
     let source = transcripts::Source {
@@ -95,26 +100,37 @@ pub fn settle(
     };
     transcripts::record(&ctx, thread, &update, &source, unit);
     let consent = thread.state();
-    unit.events.push(Event::Conversation { group: ctx.row.id, thread: thread.id, consent, duplicate });
+    unit.events.push(Event::Conversation {
+        group: ctx.row.id,
+        thread: thread.id,
+        kind,
+        consent,
+        duplicate,
+        adder: Some(adder_inbox),
+    });
     Ok(ctx)
 }
 
-/// Every check of a join, in order; nothing is written before the last.
-fn admit(
+/// Every check of a join, in order; nothing is written before the last. `existing` is the row of a
+/// group with this id, when there is one.
+pub fn admit(
     me: &Me,
     facts: &JoinFacts,
     existing: Option<(&GroupRow, u64)>,
     identity: &States,
     envelope: &Incoming,
 ) -> Result<GroupKind, Outcomes> {
+    if existing.is_some_and(|(row, _)| row.state == GroupState::Active) {
+        return Err(Outcomes::Repeated);
+    }
     let reject = |id: &str, reason: String| Outcomes::Rejected(id.to_owned(), reason);
     let refused = |error: AdmissionError| reject(error.id(), error.to_string());
     let (kind, dm) = match admit_kind(facts, me.inbox).map_err(refused)? {
         Admitted::Dm(dm) => (GroupKind::Dm, Some(dm)),
         Admitted::Other(ConversationType::Group) => (GroupKind::Group, None),
         Admitted::Other(ConversationType::Sync) => {
-            // Device sync is not part of this version: a sync group is left alone, not refused.
-            return Err(Outcomes::Held("welcome.sync".into(), "sync groups are not supported yet".into()));
+            devices::admit(facts, me.inbox)?;
+            (GroupKind::Sync, None)
         }
         Admitted::Other(_) => {
             return Err(reject("JOIN-060", "a kind of conversation this version does not know".into()));
@@ -130,6 +146,9 @@ fn admit(
     // A group's kind and pair are fixed for ever: a placeholder keeps its own (DMS-015), and so does
     // a group we left. Whoever knows its id could else move its history elsewhere.
     if let Some((row, _)) = existing {
+        if (row.kind == GroupKind::Sync) != (kind == GroupKind::Sync) {
+            return Err(reject("META-004", "the group is stored here as another kind".into()));
+        }
         check_activation(row.dm, dm).map_err(|error| match row.state {
             GroupState::Restored => refused(error),
             _ => reject("META-004", error.to_string()),

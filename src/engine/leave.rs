@@ -50,8 +50,10 @@ pub fn note(ctx: &mut GroupCtx, sender: InboxId) {
 
 /// Forgets a request of ours that was never accepted by the service.
 pub fn withdraw(ctx: &mut GroupCtx, own: InboxId) {
-    if ctx.row.leaving.contains(&own) {
-        ctx.row_mut().leaving.retain(|inbox| *inbox != own);
+    if ctx.row.leaving.contains(&own) || ctx.row.left {
+        let row = ctx.row_mut();
+        row.leaving.retain(|inbox| *inbox != own);
+        row.left = false;
     }
 }
 

@@ -10,12 +10,15 @@
 //! - An envelope whose secret was used before is rejected (PROC-011) and recorded; the same message
 //!   of the same sender met again under another secret is a repetition and leaves no trace.
 
+pub mod annotations;
 pub mod application;
 pub mod build;
 pub mod commits;
 pub mod consent;
 pub mod create;
+pub mod devices;
 pub mod event;
+pub mod expire;
 pub mod history;
 pub mod join;
 pub mod key_packages;
@@ -24,6 +27,7 @@ pub mod list;
 pub mod opening;
 pub mod operations;
 pub mod publish;
+pub mod reader;
 pub mod receive;
 pub mod send;
 pub mod settings;

@@ -8,18 +8,18 @@
 //! | Committed | publish the Welcomes it owes |
 //! | message not encrypted, no commit wanted | encrypt it |
 //! | message not encrypted, proposals kept | want a commit that ends them |
+//! | snapshot for the own devices | make a message of its next part |
 //! | message of a group that has ended | mark it as failed |
 
-use crate::base::MessageId;
 use crate::delivery::{Outgoing, Receipt};
 use crate::engine::event::Event;
 use crate::engine::state::GroupCtx;
 use crate::engine::unit::Unit;
-use crate::engine::{leave, send, settle};
+use crate::engine::{devices, leave, send, settle};
 use crate::error::Error;
 use crate::mls::{self};
 use crate::store::rows::{
-    AttemptRow, GroupState, IntentRow, IntentState, MessageRow, MessageStatus, Operation, Outcome,
+    AttemptRow, GroupKind, GroupState, IntentRow, IntentState, MessageRow, MessageStatus, Operation, Outcome,
 };
 
 /// Messages that leave in one request.
@@ -37,13 +37,15 @@ pub enum Work {
     Publish(Vec<AttemptRow>),
     /// Build the commit of this intent: identity state and key packages are needed first.
     Build(u64),
-    /// Encrypt these messages: intent and message id.
-    Encrypt(Vec<(u64, MessageId)>),
+    /// Encrypt the messages of these intents.
+    Encrypt(Vec<u64>),
+    /// Tell the own devices the next part of this snapshot.
+    Snapshot(Box<IntentRow>),
     /// Messages wait behind kept proposals, or behind a state that was rolled back: a commit of ours
     /// ends those. It leaves proposals out, so that their authors may propose again.
     EndProposals,
-    /// Mark these messages as failed, with the reason's code: intent and message id.
-    GiveUp(Vec<(u64, MessageId)>, String),
+    /// Mark the messages of these intents as failed, with the reason's code.
+    GiveUp(Vec<u64>, String),
     /// Publish the Welcomes this intent owes.
     Welcomes(u64),
 }
@@ -55,6 +57,9 @@ pub fn next(ctx: &GroupCtx) -> Work {
     }
     if let Some(owed) = ctx.intents.values().find(|intent| intent.state == IntentState::Committed) {
         return Work::Welcomes(owed.number);
+    }
+    if ctx.row.kind == GroupKind::Sync && !devices::is_usable(&ctx.row) {
+        return Work::Nothing;
     }
     if ctx.row.state == GroupState::Inactive {
         return give_up(ctx, "group.not_a_member");
@@ -78,28 +83,28 @@ pub fn next(ctx: &GroupCtx) -> Work {
         };
     }
     let waits = |intent: &&IntentRow| intent.state == IntentState::ToPublish;
-    let sends: Vec<_> = ctx.intents.values().filter(waits).filter_map(message_of).take(BATCH).collect();
-    match sends.is_empty() {
-        true => Work::Nothing,
-        false if send::ready(ctx) => Work::Encrypt(sends),
+    let waiting: Vec<&IntentRow> = ctx.intents.values().filter(waits).take(BATCH).collect();
+    if waiting.is_empty() {
+        return Work::Nothing;
+    }
+    if !send::ready(ctx) {
         // Also when the commit wanted for that before was given up.
-        false if ctx.keeps_proposals() || ctx.row.rolled_back => Work::EndProposals,
-        false => Work::Nothing,
+        let ends = ctx.keeps_proposals() || ctx.row.rolled_back;
+        return if ends { Work::EndProposals } else { Work::Nothing };
+    }
+    let sends = waiting.iter().filter(|intent| !devices::is_snapshot(intent));
+    let sends: Vec<u64> = sends.map(|intent| intent.number).collect();
+    match waiting.first().filter(|_| sends.is_empty()) {
+        Some(snapshot) => Work::Snapshot(Box::new((*snapshot).clone())),
+        None => Work::Encrypt(sends),
     }
 }
 
 /// Nothing leaves from this group any more: what waits in it never will.
 fn give_up(ctx: &GroupCtx, code: &str) -> Work {
-    let sends: Vec<_> = ctx.intents.values().filter_map(message_of).take(BATCH).collect();
+    let sends = ctx.intents.values().filter(|intent| !intent.operation.commits()).take(BATCH);
+    let sends: Vec<u64> = sends.map(|intent| intent.number).collect();
     if sends.is_empty() { Work::Nothing } else { Work::GiveUp(sends, code.to_owned()) }
-}
-
-/// The message an intent publishes, if it publishes one, behind the intent's number.
-fn message_of(intent: &IntentRow) -> Option<(u64, MessageId)> {
-    match intent.operation {
-        Operation::Send { message, .. } => Some((intent.number, message)),
-        _ => None,
-    }
 }
 
 /// Attempts without an outcome, in the order of their intents: one commit, or a run of messages.
@@ -163,7 +168,8 @@ pub fn accepted(ctx: &mut GroupCtx, attempts: &[AttemptRow], receipts: &[Receipt
     }
 }
 
-/// A definite refusal: the commit is dropped and its intent given up, a message becomes failed.
+/// A definite refusal: the commit is dropped and its intent given up, a message becomes failed. What
+/// is told to the own devices waits for another run.
 ///
 /// `rows` is the row of a refused message.
 pub fn refused(
@@ -180,6 +186,9 @@ pub fn refused(
         }
         let why = "the delivery service refused the change for good";
         settle::given_up(ctx, attempt.intent, Error::new("delivery.refused", why), unit);
+    } else if tells(ctx, attempt) {
+        // The service may take it another time; the own devices are still to be told.
+        settle::unreadable(ctx, attempt, unit);
     } else {
         ctx.end_intent(attempt.intent, unit);
         if let Some(request) = rows.iter().find(|row| leave::is_request(&row.content_type)) {
@@ -188,6 +197,12 @@ pub fn refused(
         rows.into_iter().for_each(|row| fail_message(row, "delivery.refused", unit));
     }
     Ok(())
+}
+
+/// True for a message to the own devices.
+pub fn tells(ctx: &GroupCtx, attempt: &AttemptRow) -> bool {
+    let intent = ctx.intents.get(&attempt.intent);
+    intent.is_some_and(|intent| matches!(intent.operation, Operation::Tell { .. }))
 }
 
 /// Ends an intent whose message can never leave; the message says why.
@@ -204,6 +219,9 @@ pub fn give_up_message(
     }
     ctx.end_intent(number, unit);
     if let Some(row) = row.filter(|row| row.status == MessageStatus::Unpublished) {
+        if leave::is_request(&row.content_type) {
+            leave::withdraw(ctx, row.sender_inbox);
+        }
         fail_message(row, code, unit);
     }
     unit.changes.strict();
@@ -221,8 +239,8 @@ pub fn end_all(ctx: &mut GroupCtx, rows: Vec<MessageRow>, code: &str, unit: &mut
 
 /// Marks a message as failed for good.
 pub fn fail_message(mut row: MessageRow, code: &str, unit: &mut Unit) {
-    row.status = MessageStatus::Failed(code.to_owned());
+    let previous = std::mem::replace(&mut row.status, MessageStatus::Failed(code.to_owned()));
     let (id, group, thread, status) = (row.id, row.group, row.thread, row.status.clone());
     unit.changes.put(&row);
-    unit.events.push(Event::MessageStatus { id, group, thread, status });
+    unit.events.push(Event::MessageStatus { id, group, thread, previous, status });
 }

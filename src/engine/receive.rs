@@ -6,7 +6,7 @@
 //! A step that does not apply goes back to the savepoint before it; when the message was authentic
 //! the ratchet step alone is kept.
 
-use std::collections::{BTreeMap, BTreeSet};
+use crate::base::{Map, Set};
 
 use crate::base::Version;
 use crate::base::{MessageId, SequenceId};
@@ -39,7 +39,7 @@ pub enum Outcomes {
     /// Its position waits: code and sentence.
     Held(String, String),
     /// Identity states to fetch first; nothing opened was kept.
-    Needs(BTreeSet<Reference>),
+    Needs(Set<Reference>),
     /// The message's id is taken: by which row has to be looked up first.
     NeedsMessage(MessageId),
 }
@@ -48,12 +48,15 @@ pub enum Outcomes {
 pub struct Known<'a> {
     /// Who we are.
     pub me: &'a Me,
-    /// Identity states resolved so far.
-    pub identity: &'a States,
+    /// Those of the identity states asked for that are known here.
+    pub identity: &'a dyn Fn(&Set<Reference>) -> States,
+    /// Identity states that a commit will need are asked for before it is worked through. Without,
+    /// only by one that passes whatever can be decided before.
+    pub early: bool,
     /// Message rows looked up so far; `None` for an id that is free.
-    pub messages: &'a BTreeMap<MessageId, Option<MessageRow>>,
+    pub messages: &'a Map<MessageId, Option<MessageRow>>,
     /// Hashes of own bytes met before.
-    pub echoes: &'a BTreeSet<[u8; 32]>,
+    pub echoes: &'a Set<[u8; 32]>,
     /// Look every message id up before it is inserted: an insert of this step hit a taken one.
     pub careful: bool,
 }
@@ -83,8 +86,13 @@ pub fn receive(
 pub fn hold(ctx: &mut GroupCtx, code: &str, detail: &str, at: SequenceId, unit: &mut Unit) {
     let hold = Hold { code: code.to_owned(), detail: detail.to_owned(), sequence_id: at };
     if ctx.row.hold.as_ref() != Some(&hold) {
+        let new = |hold: &Hold| ctx.row.hold.as_ref().is_none_or(|old| old.code != hold.code);
+        if let Some(floor) = paused_for(&hold).filter(|_| new(&hold)) {
+            let (group, thread, floor) = (ctx.row.id, ctx.row.thread(), floor.to_owned());
+            unit.events.push(Event::Paused { group, thread, floor });
+        }
         ctx.row_mut().hold = Some(hold);
-        unit.events.push(Event::GroupChanged { group: ctx.row.id, thread: ctx.row.thread() });
+        ctx.announce(unit);
     }
 }
 
@@ -92,7 +100,7 @@ fn release(ctx: &mut GroupCtx, at: SequenceId, unit: &mut Unit) {
     ctx.advance(at);
     if ctx.row.hold.is_some() {
         ctx.row_mut().hold = None;
-        unit.events.push(Event::GroupChanged { group: ctx.row.id, thread: ctx.row.thread() });
+        ctx.announce(unit);
     }
 }
 
@@ -165,6 +173,11 @@ fn own(
             None => return Outcomes::NeedsMessage(*message),
             Some(row) => row.clone(),
         },
+        // Whom a commit before it added cannot read it: it is told again.
+        Some(Operation::Tell { .. }) if attempt.epoch < ctx.row.epoch => {
+            settle::unreadable(ctx, attempt, unit);
+            return Outcomes::Applied;
+        }
         // The echo of something already settled.
         _ => None,
     };

@@ -3,6 +3,7 @@
 
 use crate::base::{MessageId, Nanos, SequenceId, Topic, sha256};
 use crate::consent::{Record, State};
+use crate::engine::annotations;
 use crate::engine::event::Event;
 use crate::engine::state::{GroupCtx, Me, ThreadCtx};
 use crate::engine::unit::Unit;
@@ -35,9 +36,7 @@ pub struct Outbound {
 impl Outbound {
     /// A leave request, which apps send through their own call only (GMOD-031).
     pub fn leave_request(bytes: Vec<u8>, key: String) -> Self {
-        let t = ContentType::xmtp(LEAVE_REQUEST, 1, 0);
-        let content_type =
-            ContentTypeView { authority: t.authority, type_id: t.type_id, major: t.major, minor: t.minor };
+        let content_type = ContentType::xmtp(LEAVE_REQUEST, 1, 0).into();
         Self { bytes, content_type, key, push: false }
     }
 }
@@ -76,10 +75,7 @@ pub fn accept(bytes: Vec<u8>, key: String) -> Result<Outbound, Error> {
         return Err(Error::new("message.empty", "there is no text to send"));
     }
     let push = content.content_type.pushes_by_default();
-    let t = content.content_type;
-    let content_type =
-        ContentTypeView { authority: t.authority, type_id: t.type_id, major: t.major, minor: t.minor };
-    Ok(Outbound { bytes, content_type, key, push })
+    Ok(Outbound { bytes, content_type: content.content_type.into(), key, push })
 }
 
 /// Fails with what stands in the way of writing in this group.
@@ -111,7 +107,7 @@ pub fn writable(ctx: &GroupCtx) -> Result<(), Error> {
 /// Returns its id. Nothing leaves before the unit is durable.
 pub fn send(
     ctx: &mut GroupCtx,
-    thread: &ThreadCtx,
+    thread: &mut ThreadCtx,
     me: &Me,
     outbound: &Outbound,
     unit: &mut Unit,
@@ -122,6 +118,7 @@ pub fn send(
     row.inserted_ns = written_after(thread.consent(row.group), at);
     let id = row.id;
     unit.changes.insert(&row);
+    annotations::note(&row, ctx.row.settings.super_admins.contains(&me.inbox), thread, unit);
     // A message encrypted now would overtake those that still wait.
     let at_once = ready(ctx) && !has_waiting(ctx);
     let operation = Operation::Send { message: id, key: outbound.key.clone(), push: outbound.push };
@@ -168,10 +165,11 @@ pub fn encrypt(
     let Some(mut intent) = ctx.intents.get(&number).cloned() else {
         return Err(Error::bug("encrypting for an intent that is gone"));
     };
-    let Operation::Send { key, push, .. } = &intent.operation else {
-        return Err(Error::bug("encrypting for an intent that sends nothing"));
+    let (key, should_push) = match &intent.operation {
+        Operation::Send { key, push, .. } => (key, *push),
+        Operation::Tell { key, .. } => (key, false),
+        _ => return Err(Error::bug("encrypting for an intent that sends nothing")),
     };
-    let should_push = *push;
     let plaintext = PlaintextV1 { content: content.to_vec(), idempotency_key: key.clone() }.encode();
     let mls = ctx.mls.as_mut().ok_or_else(|| Error::bug("an active group without MLS state"))?;
     let data = mls::message(&mls.scratch, &mut mls.group, &me.keys, &plaintext).map_err(Error::bug)?;

@@ -1,8 +1,9 @@
 //! What an own envelope means once it is met in the topic, and what a new epoch means for what is
 //! still to be sent (GMOD-016, GMOD-036, CONS-021).
 
-use crate::base::{InstallationId, Nanos, SequenceId};
+use crate::base::{GroupId, InstallationId, Nanos, SequenceId};
 use crate::consent::{Entity, Record, State, app_act, sending};
+use crate::engine::annotations;
 use crate::engine::consent::groups_of;
 use crate::engine::event::Event;
 use crate::engine::operations;
@@ -11,7 +12,7 @@ use crate::engine::unit::Unit;
 use crate::error::Error;
 use crate::store::rows::{
     AttemptRow, GroupKind, GroupRow, GroupState, IntentRow, IntentState, LeftOut, MessageRow, MessageStatus,
-    Operation, SettingsView,
+    SettingsView,
 };
 
 /// Attempts no intent names any more are kept for a late echo so many epochs.
@@ -30,42 +31,51 @@ pub fn message(
     ctx.end_intent(attempt.intent, unit);
     // Absent only when the app deleted it meanwhile; a second echo finds it published already.
     let Some(mut row) = row.filter(|row| row.status != MessageStatus::Published) else { return };
-    let blocked = blocked_since(thread.consent(row.group), &row);
-    row.status = MessageStatus::Published;
+    let implied = implied(thread, &row, unit.now);
+    let previous = std::mem::replace(&mut row.status, MessageStatus::Published);
     row.sent_ns = server_ns;
     row.sequence_id = at;
     row.delivery = Some(unit.next_delivery());
     row.expires_ns = expiry(&ctx.row.settings, server_ns);
     raise_activity(ctx, server_ns);
-    if !blocked {
-        allow(thread, &row, unit);
+    for group in implied {
+        let stored = thread.consents.get(&group).copied();
+        let record = app_act(Entity::Conversation(group), State::Allowed, unit.now);
+        thread.consents.insert(group, record);
+        unit.put_consent(stored.as_ref(), record);
+        unit.owe(record);
     }
     unit.changes.put(&row);
+    annotations::note(&row, ctx.row.settings.super_admins.contains(&row.sender_inbox), thread, unit);
     unit.events.push(Event::MessageStatus {
         id: row.id,
         group: row.group,
         thread: row.thread,
+        previous,
         status: MessageStatus::Published,
     });
     unit.events.push(Event::Message { row: Box::new(row), consent: thread.state() });
 }
 
-/// The decision a published message implies: for every group of the set, each with its own record
-/// and the same time (CONS-021, design section 8).
-fn allow(thread: &mut ThreadCtx, message: &MessageRow, unit: &mut Unit) {
-    let implied = sending(thread.consent(message.group), message.group, unit.now);
-    let Some(Record { state, .. }) = implied else { return };
-    for group in groups_of(thread) {
-        let stored = thread.consents.get(&group).copied();
-        let record = app_act(Entity::Conversation(group), state, unit.now);
-        thread.consents.insert(group, record);
-        unit.put_consent(stored.as_ref(), record);
+/// The groups that an unpublished message allows once it is published: every one of the set, unless
+/// its own is allowed (CONS-021, design section 8), and but for those blocked since it was written.
+fn implied(thread: &ThreadCtx, message: &MessageRow, now: Nanos) -> Vec<GroupId> {
+    let own = message.group;
+    let open = |group: &GroupId| !blocked_since(thread.consent(*group), message);
+    if sending(thread.consent(own), own, now).is_none() || !open(&own) {
+        return Vec::new();
     }
+    let mut groups = groups_of(thread);
+    groups.retain(open);
+    groups
 }
 
 /// A block the user made after writing an unpublished message is the later decision and stays,
 /// however late the message leaves. One written over a block of a clock that was ahead carries that
-/// block's time instead of its own: any other block is a later one.
+/// block's time instead of its own, and one blocked with a clock that was set back a time before the
+/// block ([`overtaken`]): any other block is a later one.
+///
+/// [`overtaken`]: crate::engine::consent::overtaken
 pub fn blocked_since(decided: Option<&Record>, message: &MessageRow) -> bool {
     let Some(block) = decided.filter(|record| record.state == State::Denied) else { return false };
     let over_a_later_clock = message.inserted_ns != message.sent_ns;
@@ -134,9 +144,7 @@ pub fn completed(ctx: &mut GroupCtx, number: u64, unit: &mut Unit) {
 /// The epoch moved: an own commit in flight is built again on the new state (GMOD-036), unless
 /// nothing is left to do. Its attempt stays a while, so that a late echo is known.
 pub fn rebuild_stale(ctx: &mut GroupCtx, unit: &mut Unit) {
-    let open = |intent: &&IntentRow| {
-        !matches!(intent.operation, Operation::Send { .. }) && intent.state != IntentState::Committed
-    };
+    let open = |intent: &&IntentRow| intent.operation.commits() && intent.state != IntentState::Committed;
     let waiting: Vec<IntentRow> = ctx.intents.values().filter(open).cloned().collect();
     for mut intent in waiting {
         if operations::is_done(&ctx.row, &intent.operation, &intent.left_out) {
@@ -188,7 +196,7 @@ pub fn given_up(ctx: &mut GroupCtx, intent: u64, why: Error, unit: &mut Unit) {
     }
     ctx.row_mut().state = GroupState::Failed(code.to_owned());
     ctx.drop_mls(unit);
-    let changes = |intent: &&IntentRow| !matches!(intent.operation, Operation::Send { .. });
+    let changes = |intent: &&IntentRow| intent.operation.commits();
     let numbers: Vec<u64> = ctx.intents.values().filter(changes).map(|intent| intent.number).collect();
     numbers.into_iter().for_each(|number| ctx.end_intent(number, unit));
 }

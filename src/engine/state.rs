@@ -4,18 +4,19 @@
 //! client drops them and loads again, so memory is never ahead of disk.
 
 use crate::base::Gather as _;
-use std::collections::BTreeMap;
+use crate::base::Map;
 
 use crate::base::{GroupId, SequenceId, ThreadId, Topic, Version};
 use crate::base::{InboxId, InstallationId};
 use crate::consent::{Record, State, state_of};
+use crate::engine::event::Event;
 use crate::engine::unit::{Ended, Unit};
 use crate::error::Error;
 use crate::mls::{Group, InstallationKeys, Scratch};
 use crate::store::Table;
 use crate::store::rows::{
-    AttemptRow, GroupRow, GroupState, IntentRow, IntentState, LeftOut, MlsPageRow, Operation, PositionRow,
-    Row, ThreadRow, TranscriptRow,
+    AttemptRow, GroupKind, GroupRow, GroupState, IntentRow, IntentState, LeftOut, MlsPageRow, NotesRow,
+    Operation, PositionRow, Row, ThreadRow, TranscriptRow,
 };
 
 /// Who we are.
@@ -47,9 +48,9 @@ pub struct GroupCtx {
     /// How far its topic was read.
     pub position: PositionRow,
     /// Operations not finished, in order.
-    pub intents: BTreeMap<u64, IntentRow>,
+    pub intents: Map<u64, IntentRow>,
     /// Bytes handed out and not settled.
-    pub attempts: BTreeMap<[u8; 32], AttemptRow>,
+    pub attempts: Map<[u8; 32], AttemptRow>,
     /// `None` for a placeholder and after own removal.
     pub mls: Option<MlsState>,
     row_changed: bool,
@@ -93,6 +94,14 @@ impl GroupCtx {
     pub fn row_mut(&mut self) -> &mut GroupRow {
         self.row_changed = true;
         &mut self.row
+    }
+
+    /// Tells that members, settings, activity, hold or state changed. A sync group is named by no
+    /// event (EVENT).
+    pub fn announce(&self, unit: &mut Unit) {
+        if self.row.kind != GroupKind::Sync {
+            unit.events.push(Event::GroupChanged { group: self.row.id, thread: self.row.thread() });
+        }
     }
 
     /// Moves the position behind an envelope that is applied or terminally rejected.
@@ -223,9 +232,13 @@ pub struct ThreadCtx {
     /// The row's revision.
     pub revision: u64,
     /// Records of its groups.
-    pub consents: BTreeMap<GroupId, Record>,
+    pub consents: Map<GroupId, Record>,
     /// For a DM: the membership changes already shown (DMS-011).
     pub transcripts: Vec<TranscriptRow>,
+    /// What it keeps about messages about messages.
+    pub notes: NotesRow,
+    /// The revision of that row.
+    pub notes_revision: u64,
 }
 
 impl ThreadCtx {

@@ -4,13 +4,18 @@
 use crate::consent::state_of;
 use crate::dm::Candidate;
 use crate::dm::thread::{Folded, fold};
+use crate::engine::event::Event;
 use crate::engine::state::ThreadCtx;
 use crate::engine::unit::Unit;
 use crate::store::Table;
-use crate::store::rows::{GroupRow, GroupState, ListingRow, Row, ThreadGroup, ThreadRow};
+use crate::store::rows::{GroupKind, GroupRow, GroupState, ListingRow, Row, ThreadGroup, ThreadRow};
 
-/// Takes a group's present state into its thread and rewrites what follows from it.
+/// Takes a group's present state into its thread and rewrites what follows from it. A sync group has
+/// no thread.
 pub fn refresh(thread: &mut ThreadCtx, group: &GroupRow, unit: &mut Unit) {
+    if group.kind == GroupKind::Sync {
+        return;
+    }
     let mut groups = thread.row.as_ref().map(|row| row.groups.clone()).unwrap_or_default();
     groups.retain(|entry| entry.group != group.id);
     if let GroupState::Failed(_) = group.state {
@@ -26,6 +31,20 @@ pub fn refresh(thread: &mut ThreadCtx, group: &GroupRow, unit: &mut Unit) {
         groups.sort_unstable_by_key(|entry| entry.group);
     }
     rewrite(thread, groups, group.kind, unit);
+    retell(thread, unit);
+}
+
+/// A message can make its group the winner: what is told of the step is told by the state the thread
+/// has after it, as a list shows it (CONS-042).
+fn retell(thread: &ThreadCtx, unit: &mut Unit) {
+    let state = thread.state();
+    for event in &mut unit.events {
+        if let Event::Message { row, consent } = event
+            && row.thread == thread.id
+        {
+            *consent = state;
+        }
+    }
 }
 
 /// Rewrites the thread after one of its consent records changed.
@@ -36,12 +55,7 @@ pub fn refresh_consent(thread: &mut ThreadCtx, unit: &mut Unit) {
     }
 }
 
-fn rewrite(
-    thread: &mut ThreadCtx,
-    groups: Vec<ThreadGroup>,
-    kind: crate::store::rows::GroupKind,
-    unit: &mut Unit,
-) {
+fn rewrite(thread: &mut ThreadCtx, groups: Vec<ThreadGroup>, kind: GroupKind, unit: &mut Unit) {
     let old = thread.row.take();
     let candidates: Vec<Candidate> = groups.iter().map(candidate).collect();
     let new = fold(&candidates).map(|Folded { winner, sort }| {

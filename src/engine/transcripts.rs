@@ -6,7 +6,7 @@ use crate::dm::thread::repeats;
 use crate::engine::event::Event;
 use crate::engine::state::{GroupCtx, ThreadCtx};
 use crate::engine::unit::Unit;
-use crate::store::rows::{ContentTypeView, MessageKind, MessageRow, MessageStatus, TranscriptRow};
+use crate::store::rows::{MessageKind, MessageRow, MessageStatus, TranscriptRow};
 use crate::wire::{ContentType, EncodedContent, GroupUpdated, content_type, message_id};
 
 /// Where a transcript comes from.
@@ -44,8 +44,6 @@ pub fn record(
         unit.changes.put(&row);
         thread.transcripts.push(row);
     }
-    let ContentType { authority, type_id, major, minor } =
-        ContentType::xmtp(content_type::GROUP_UPDATED, 1, 0);
     let (sender_inbox, sender_installation) = source.sender;
     let (sequence_id, sent_ns) = source.at;
     let row = MessageRow {
@@ -60,7 +58,7 @@ pub fn record(
         status: MessageStatus::Published,
         sender_inbox,
         sender_installation,
-        content_type: ContentTypeView { authority, type_id, major, minor },
+        content_type: ContentType::xmtp(content_type::GROUP_UPDATED, 1, 0).into(),
         content,
         expires_ns: None,
     };

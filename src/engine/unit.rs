@@ -4,7 +4,7 @@ use crate::base::{GroupId, MessageId, Nanos};
 use crate::consent::{Entity, Record, state_of};
 use crate::engine::event::Event;
 use crate::error::Error;
-use crate::store::rows::{ConsentRow, CountersRow, LeftOut, MessageRow, Row};
+use crate::store::rows::{AnnotationRow, ConsentRow, CountersRow, LeftOut, MessageRow, OwedDecisionRow, Row};
 use crate::store::{Changes, Table, Write};
 
 /// An operation that has come to its end, for whoever waits for it.
@@ -25,6 +25,12 @@ pub struct Unit {
     pub events: Vec<Event>,
     /// Operations that end with it.
     pub ended: Vec<Ended>,
+    /// Messages that were edited or taken back: looked at before the step commits.
+    pub judged: Vec<MessageId>,
+    /// Consent records of other own devices met in it, to be merged before it is committed.
+    pub received: Vec<Record>,
+    /// It makes decisions the own devices are to be told of.
+    pub owes: bool,
     counters: CountersRow,
     counters_revision: u64,
     counters_used: bool,
@@ -34,8 +40,19 @@ pub struct Unit {
 impl Unit {
     /// An empty step over the database-wide counters as loaded.
     pub fn new(now: Nanos, counters: CountersRow, counters_revision: u64) -> Self {
-        let (changes, events, ended) = (Changes::default(), Vec::new(), Vec::new());
-        Self { now, changes, events, ended, counters, counters_revision, counters_used: false, ticks: 0 }
+        Self {
+            now,
+            changes: Changes::default(),
+            events: Vec::new(),
+            ended: Vec::new(),
+            judged: Vec::new(),
+            received: Vec::new(),
+            owes: false,
+            counters,
+            counters_revision,
+            counters_used: false,
+            ticks: 0,
+        }
     }
 
     /// A local time of its own: the step's clock reading, one nanosecond later at each call.
@@ -56,6 +73,11 @@ impl Unit {
         self.counters.delivery
     }
 
+    /// Lets no other unit that does the same, or makes a message deliverable, commit in between.
+    pub fn alone(&mut self) {
+        self.counters_used = true;
+    }
+
     /// Stores a consent record and announces a changed state (EVENT: only when the state changed).
     pub fn put_consent(&mut self, stored: Option<&Record>, record: Record) {
         self.changes.put(&ConsentRow(record));
@@ -72,18 +94,52 @@ impl Unit {
         }
     }
 
+    /// Notes a decision made here: the own devices are to be told of it (SYNC).
+    pub fn owe(&mut self, record: Record) {
+        self.changes.put(&OwedDecisionRow(record));
+        // Their revision is that of all owed decisions: whoever takes some away finds out about
+        // another tab's newer ones.
+        (self.counters_used, self.owes) = (true, true);
+    }
+
+    /// Takes an owed decision away, because it is told.
+    pub fn settle_owed(&mut self, record: &Record) {
+        self.changes.delete(Table::Preferences, record.entity.to_key());
+        self.counters_used = true;
+    }
+
+    /// Takes all of them away, because everything stored here is going to be told.
+    pub fn settle_all_owed(&mut self) {
+        let [from, to] = OwedDecisionRow::KEYS.map(<[u8]>::to_vec);
+        self.changes.writes.push(Write::DeleteRange { table: Table::Preferences, from, to });
+        self.counters_used = true;
+    }
+
     fn announce_consent(&mut self, entity: Entity, state: crate::consent::State) {
         self.events.push(Event::Consent { entity, state });
     }
 
-    /// A message this step inserts.
-    pub fn inserted(&self, id: MessageId) -> Option<MessageRow> {
-        self.changes.writes.iter().find_map(|write| match write {
+    /// A message as this step stores it.
+    pub fn stored(&self, id: MessageId) -> Option<MessageRow> {
+        self.changes.writes.iter().rev().find_map(|write| match write {
             Write::Put { table: Table::Messages, key, body, .. } if key == id.as_bytes() => {
                 MessageRow::decode(body).ok()
             }
             _ => None,
         })
+    }
+
+    /// What this step stores about a message.
+    pub fn annotations(&self, target: MessageId) -> Vec<AnnotationRow> {
+        let about = |write: &Write| match write {
+            Write::Put { table: Table::Annotations, key, body, .. }
+                if key.len() == AnnotationRow::KEY_LEN && key.starts_with(target.as_bytes()) =>
+            {
+                AnnotationRow::decode(body).ok()
+            }
+            _ => None,
+        };
+        self.changes.writes.iter().filter_map(about).collect()
     }
 
     /// Closes the step: what to write, what to tell, and the counters as they then are.

@@ -12,7 +12,6 @@
 use crate::base::{InstallationId, Topic, sha256};
 use crate::delivery::Outgoing;
 use crate::engine::build::Package;
-use crate::engine::event::Event;
 use crate::engine::publish::BATCH_BYTES;
 use crate::engine::settle;
 use crate::engine::state::GroupCtx;
@@ -150,8 +149,7 @@ pub fn answered(ctx: &mut GroupCtx, number: u64, stored: &[Parcel], refused: &[P
         settle::completed(ctx, number, unit);
     }
     if !refused.is_empty() {
-        let (group, thread) = (ctx.row.id, ctx.row.thread());
-        unit.events.push(Event::GroupChanged { group, thread });
+        ctx.announce(unit);
     }
     unit.changes.strict();
 }
@@ -189,8 +187,11 @@ mod tests {
     const KEY: [u8; 32] = [9; 32];
 
     fn owed(welcome: usize, pointers: &[bool]) -> OwedWelcome {
-        let package =
-            |pointers: &bool| Package { bytes: vec![], init_key: KEY.to_vec(), pointers: *pointers };
+        let package = |pointers: &bool| Package {
+            addition: vec![].into(),
+            init_key: KEY.to_vec(),
+            pointers: *pointers,
+        };
         let packages: Vec<Package> = pointers.iter().map(package).collect();
         let id = |at: usize| InstallationId([at as u8; 32]);
         let added: Vec<_> = packages.iter().enumerate().map(|(at, one)| (id(at), one)).collect();

@@ -3,6 +3,7 @@
 
 use std::rc::Rc;
 
+use super::state::apply_again;
 use super::{AssociationState, IdentityError, IdentityUpdate, MemberId, Refusal, SignatureKind, apply};
 use crate::base::{InboxId, SequenceId};
 
@@ -62,7 +63,7 @@ impl Log {
         let before = self.steps.last().map_or(Ok(None), |step| step.state.clone());
         let (state, verdict) = match before {
             Err(kind) => (Err(kind), Verdict::Unknown(kind)),
-            Ok(before) => match self.step(before.as_deref(), update) {
+            Ok(before) => match self.step(before.as_deref(), update, apply) {
                 Ok(state) => (Ok(Some(Rc::new(state))), Verdict::Accepted),
                 Err(IdentityError::Refused(refusal)) => (Ok(before), Verdict::Refused(refusal)),
                 Err(IdentityError::Unsupported(kind)) => (Err(kind), Verdict::Unknown(kind)),
@@ -71,6 +72,28 @@ impl Log {
         };
         self.steps.push(Step { sequence_id, state });
         Ok(verdict)
+    }
+
+    /// Takes in the next update of a log that was kept with its verdicts, where nobody else writes: the
+    /// signatures of one that was accepted are not verified again. Everything else is judged anew,
+    /// because a later version may know more.
+    ///
+    /// # Errors
+    /// As [`Self::push`].
+    pub fn restore(
+        &mut self,
+        sequence_id: SequenceId,
+        update: &[u8],
+        accepted: bool,
+    ) -> Result<(), IdentityError> {
+        let before = self.steps.last().map_or(Ok(None), |step| step.state.clone());
+        if let (true, Ok(before)) = (accepted && sequence_id > self.head(), before)
+            && let Ok(state) = self.step(before.as_deref(), update, apply_again)
+        {
+            self.steps.push(Step { sequence_id, state: Ok(Some(Rc::new(state))) });
+            return Ok(());
+        }
+        self.push(sequence_id, update).map(|_| ())
     }
 
     /// The inbox.
@@ -128,6 +151,7 @@ impl Log {
         &self,
         before: Option<&AssociationState>,
         bytes: &[u8],
+        apply: fn(Option<&AssociationState>, &IdentityUpdate) -> Result<AssociationState, IdentityError>,
     ) -> Result<AssociationState, IdentityError> {
         let update = IdentityUpdate::decode(bytes)?;
         if update.inbox != self.inbox {

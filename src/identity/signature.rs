@@ -5,7 +5,11 @@
 //! installation can pass for consent to an identity update.
 
 use ed25519_dalek::{Signature as EdSignature, SigningKey as EdSigningKey, VerifyingKey as EdVerifyingKey};
-use k256::ecdsa::{RecoveryId, Signature as EcSignature, SigningKey, VerifyingKey};
+use k256::ecdsa::{Signature as EcSignature, SigningKey, VerifyingKey};
+use k256::elliptic_curve::PrimeField as _;
+use k256::elliptic_curve::ops::{Invert as _, LinearCombination as _, Reduce};
+use k256::elliptic_curve::point::DecompressPoint as _;
+use k256::{AffinePoint, ProjectivePoint, Scalar, U256};
 use sha2::{Digest, Sha512};
 use sha3::Keccak256;
 
@@ -112,6 +116,23 @@ impl Signature {
         }
     }
 
+    /// What [`Self::check`] found when it accepted the signature before; `signer` is the account that
+    /// an account's signature is then known to be by. Verifies nothing, and is `None` where only
+    /// that would tell the signer.
+    pub(super) fn recall(&self, signer: Option<&MemberId>) -> Option<Checked> {
+        let (signer, key) = match self {
+            Self::Erc191(bytes) => {
+                let (signature, odd) = canonical(bytes).ok()?;
+                (signer?.clone(), wallet_form(&signature, odd, 0).to_vec())
+            }
+            Self::Installation { installation, signature } => {
+                (MemberId::Installation(*installation), signature.to_vec())
+            }
+            Self::SmartContractWallet { .. } | Self::Passkey { .. } => return None,
+        };
+        Some(Checked { signer, replay_key: Some(key), unproven: None })
+    }
+
     pub(super) fn to_proto(&self) -> proto::Signature {
         use proto::signature::Signature as Kind;
         let kind = match self.clone() {
@@ -204,6 +225,17 @@ pub fn verify_installation(
 }
 
 fn check_erc191(bytes: &[u8; 65], text: &str) -> Result<Checked, Refusal> {
+    let (signature, odd) = canonical(bytes)?;
+    let key = recover(&personal_hash(text), &signature, odd).ok_or(Refusal::BadSignature)?;
+    Ok(Checked {
+        signer: Identifier::Ethereum(address(&key)).into(),
+        replay_key: Some(wallet_form(&signature, odd, 0).to_vec()),
+        unproven: None,
+    })
+}
+
+/// `r` and `s` with the low `s`, and which of the two points with this `r` is meant.
+fn canonical(bytes: &[u8; 65]) -> Result<(EcSignature, bool), Refusal> {
     let [rs @ .., recovery] = bytes;
     let odd = match recovery {
         0 | 27 => false,
@@ -212,18 +244,23 @@ fn check_erc191(bytes: &[u8; 65], text: &str) -> Result<Checked, Refusal> {
     };
     let given = EcSignature::from_slice(rs).map_err(|_| Refusal::BadSignature)?;
     // `-s` belongs to the other of the two points with this `r`.
-    let (signature, odd) = match given.normalize_s() {
+    Ok(match given.normalize_s() {
         Some(low) => (low, !odd),
         None => (given, odd),
-    };
-    let key =
-        VerifyingKey::recover_from_prehash(&personal_hash(text), &signature, RecoveryId::new(odd, false))
-            .map_err(|_| Refusal::BadSignature)?;
-    Ok(Checked {
-        signer: Identifier::Ethereum(address(&key)).into(),
-        replay_key: Some(wallet_form(&signature, odd, 0).to_vec()),
-        unproven: None,
     })
+}
+
+/// The key a signature is by: `Q = r⁻¹ (s R - z G)` (SEC 1, section 4.1.6), for one of the keys that
+/// have a private one. To verify the signature with it would compute `R` back from what `Q` was
+/// computed from, which says nothing more, and costs as much again.
+fn recover(hash: &[u8; 32], signature: &EcSignature, odd: bool) -> Option<VerifyingKey> {
+    let (r, s) = signature.split_scalars();
+    let z = <Scalar as Reduce<U256>>::reduce_bytes(&(*hash).into());
+    let point = Option::<AffinePoint>::from(AffinePoint::decompress(&r.to_repr(), u8::from(odd).into()))?;
+    let inverse = *r.invert();
+    let (of_base, of_point) = (-(inverse * z), inverse * *s);
+    let key = ProjectivePoint::lincomb(&ProjectivePoint::GENERATOR, &of_base, &point.into(), &of_point);
+    VerifyingKey::from_affine(key.to_affine()).ok()
 }
 
 /// The address in `eip155:<decimal chain id>:0x…`, any case (IDENT-060).
@@ -248,12 +285,12 @@ fn wallet_form(signature: &EcSignature, odd: bool, base: u8) -> [u8; 65] {
     out
 }
 
-fn personal_hash(text: &str) -> [u8; 32] {
+pub(super) fn personal_hash(text: &str) -> [u8; 32] {
     let prefix = format!("\x19Ethereum Signed Message:\n{}", text.len());
     Keccak256::new_with_prefix(prefix).chain_update(text).finalize().into()
 }
 
-fn address(key: &VerifyingKey) -> Address {
+pub(super) fn address(key: &VerifyingKey) -> Address {
     let point = key.to_encoded_point(false);
     // SEC1: a tag byte, then the 64 bytes that are hashed; the address is the hash's tail.
     let hash: [u8; 32] = Keccak256::digest(&point.as_bytes()[1..]).into();

@@ -1,9 +1,7 @@
 //! The members of an inbox, and how an update changes them (IDENT-002 to IDENT-050, facts 4.4).
 
 use crate::base::Gather as _;
-use std::collections::{BTreeMap, BTreeSet};
-
-use serde::{Deserialize, Serialize};
+use crate::base::{Map, Set};
 
 use super::signature::Checked;
 use super::{
@@ -12,7 +10,7 @@ use super::{
 use crate::base::{InboxId, InstallationId};
 
 /// How someone came to be a member.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
     /// Whose signature added it; `None` for the creator.
     pub added_by: Option<MemberId>,
@@ -21,21 +19,21 @@ pub struct Member {
 }
 
 /// What an inbox's log says up to some sequence id.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AssociationState {
     /// The inbox.
     pub inbox: InboxId,
     /// Its members.
-    pub members: BTreeMap<MemberId, Member>,
+    pub members: Map<MemberId, Member>,
     /// Who may revoke members and hand this role on; not always a member.
     pub recovery: Identifier,
     /// Signatures used so far, in canonical form (IDENT-050).
-    pub seen_signatures: BTreeSet<Vec<u8>>,
+    pub seen_signatures: Set<Vec<u8>>,
 }
 
 impl AssociationState {
     /// Installations that speak for the inbox, ascending.
-    pub fn installations(&self) -> BTreeSet<InstallationId> {
+    pub fn installations(&self) -> Set<InstallationId> {
         let installation = |member: &MemberId| match member {
             MemberId::Installation(id) => Some(*id),
             MemberId::Account(_) => None,
@@ -44,7 +42,7 @@ impl AssociationState {
     }
 
     /// Accounts the inbox is reached by, ascending.
-    pub fn identifiers(&self) -> BTreeSet<Identifier> {
+    pub fn identifiers(&self) -> Set<Identifier> {
         let account = |member: &MemberId| match member {
             MemberId::Account(identifier) => Some(identifier.clone()),
             MemberId::Installation(_) => None,
@@ -62,6 +60,14 @@ impl AssociationState {
         self.members.contains_key(&MemberId::Account(identifier.clone()))
     }
 
+    /// The account that alone can have signed for the inbox, as a member or to recover it; `None`
+    /// when there are several.
+    fn only_account(&self) -> Option<MemberId> {
+        let recovery = MemberId::Account(self.recovery.clone());
+        let others = |member: &&MemberId| matches!(member, MemberId::Account(_)) && **member != recovery;
+        self.members.keys().find(others).is_none().then_some(recovery)
+    }
+
     fn is_recovery(&self, signer: &MemberId) -> bool {
         *signer == MemberId::Account(self.recovery.clone())
     }
@@ -77,10 +83,25 @@ pub fn apply(
     state: Option<&AssociationState>,
     update: &IdentityUpdate,
 ) -> Result<AssociationState, IdentityError> {
+    run(Pass::new(state, update), update)
+}
+
+/// The state after an update that [`apply`] accepted before on this very state: everything is judged
+/// again but the signatures, whose verdict is known. Only for updates kept where nobody else writes.
+///
+/// # Errors
+/// As [`apply`]: the update is not the one that was accepted.
+pub(super) fn apply_again(
+    state: Option<&AssociationState>,
+    update: &IdentityUpdate,
+) -> Result<AssociationState, IdentityError> {
+    run(Pass { accepted: true, ..Pass::new(state, update) }, update)
+}
+
+fn run(mut pass: Pass<'_>, update: &IdentityUpdate) -> Result<AssociationState, IdentityError> {
     if update.actions.is_empty() {
         return Err(Refusal::Empty.into());
     }
-    let mut pass = Pass::new(state, update);
     for action in &update.actions {
         pass.act(action)?;
     }
@@ -99,10 +120,12 @@ pub fn apply(
 struct Pass<'a> {
     text: String,
     client_timestamp_ns: u64,
-    seen: Option<&'a BTreeSet<Vec<u8>>>,
+    seen: Option<&'a Set<Vec<u8>>>,
     state: Option<AssociationState>,
-    used: BTreeSet<Vec<u8>>,
+    used: Set<Vec<u8>>,
     unproven: Option<SignatureKind>,
+    /// The update was accepted before.
+    accepted: bool,
     // A wallet signs once for several actions.
     checked: Vec<(Signature, Checked)>,
 }
@@ -114,8 +137,9 @@ impl<'a> Pass<'a> {
             client_timestamp_ns: update.client_timestamp_ns,
             seen: state.map(|s| &s.seen_signatures),
             state: state.cloned(),
-            used: BTreeSet::new(),
+            used: Set::new(),
             unproven: None,
+            accepted: false,
             checked: Vec::new(),
         }
     }
@@ -140,21 +164,22 @@ impl<'a> Pass<'a> {
             return Err(Refusal::AlreadyCreated);
         }
         let first = MemberId::Account(identifier.clone());
-        if self.check(signature)?.signer != first {
+        if self.check(signature, Some(&first))?.signer != first {
             return Err(Refusal::WrongSigner);
         }
         let member = Member { added_by: None, client_timestamp_ns: self.client_timestamp_ns };
         self.state = Some(AssociationState {
             inbox: inbox_id(identifier, nonce),
-            members: BTreeMap::from([(first, member)]),
+            members: Map::from([(first, member)]),
             recovery: identifier.clone(),
-            seen_signatures: BTreeSet::new(),
+            seen_signatures: Set::new(),
         });
         Ok(())
     }
 
     fn add(&mut self, member: &MemberId, existing: &Signature, new: &Signature) -> Result<(), Refusal> {
-        let (adder, added) = (self.check(existing)?, self.check(new)?);
+        let only = self.state.as_ref().and_then(AssociationState::only_account);
+        let (adder, added) = (self.check(existing, only.as_ref())?, self.check(new, Some(member))?);
         let client_timestamp_ns = self.client_timestamp_ns;
         let state = self.state.as_mut().ok_or(Refusal::NotCreated)?;
         if added.signer != *member {
@@ -189,7 +214,8 @@ impl<'a> Pass<'a> {
     }
 
     fn by_recovery(&mut self, signature: &Signature) -> Result<&mut AssociationState, Refusal> {
-        let checked = self.check(signature)?;
+        let recovery = self.state.as_ref().map(|state| MemberId::Account(state.recovery.clone()));
+        let checked = self.check(signature, recovery.as_ref())?;
         let state = self.state.as_mut().ok_or(Refusal::NotCreated)?;
         if !state.is_recovery(&checked.signer) {
             return Err(Refusal::NotRecovery);
@@ -198,11 +224,13 @@ impl<'a> Pass<'a> {
         Ok(state)
     }
 
-    fn check(&mut self, signature: &Signature) -> Result<Checked, Refusal> {
+    /// Whose signature it is; of one accepted before, it was `signer`'s if an account's at all.
+    fn check(&mut self, signature: &Signature, signer: Option<&MemberId>) -> Result<Checked, Refusal> {
         if let Some((_, checked)) = self.checked.iter().find(|(known, _)| known == signature) {
             return Ok(checked.clone());
         }
-        let checked = signature.check(&self.text)?;
+        let recalled = if self.accepted { signature.recall(signer) } else { None };
+        let checked = recalled.map_or_else(|| signature.check(&self.text), Ok)?;
         if let Some(key) = &checked.replay_key {
             if self.seen.is_some_and(|seen| seen.contains(key)) {
                 return Err(Refusal::Replayed);

@@ -5,12 +5,12 @@
 //! as absent, because it can equal no key, rather than refused.
 
 use crate::base::Gather as _;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::base::{Map, Set};
 
 use crate::base::{InboxId, InstallationId, SequenceId};
 use crate::meta::MapMutation;
 use crate::meta::component::GROUP_MEMBERSHIP;
-use crate::meta::{Key, decode_inbox_map, encode_inbox_map};
+use crate::meta::{Key, encode_inbox_map, inbox_entries};
 use crate::mls::facts::RawDictionary;
 use crate::wire::MembershipEntry;
 
@@ -66,7 +66,7 @@ pub struct Entry {
     /// entry at creation.
     pub sequence_id: SequenceId,
     /// Installations the group could not add.
-    pub failed: BTreeSet<InstallationId>,
+    pub failed: Set<InstallationId>,
 }
 
 impl Entry {
@@ -91,15 +91,15 @@ impl Entry {
 
 /// The members of a group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Members(pub BTreeMap<InboxId, Entry>);
+pub struct Members(pub Map<InboxId, Entry>);
 
 impl Members {
     /// Reads the component of a dictionary (GMOD-005).
     pub fn read(dictionary: &RawDictionary) -> Result<Self, MembersError> {
         let bytes = dictionary.get(&GROUP_MEMBERSHIP).ok_or(MembersError::Component)?;
-        let raw = decode_inbox_map(bytes).map_err(|_| MembersError::Component)?;
-        let entries = raw.iter().map(|(inbox, value)| Ok((*inbox, Entry::decode(*inbox, value)?)));
-        entries.collect::<Result<_, _>>().map(Self)
+        let raw = inbox_entries(bytes).map_err(|_| MembersError::Component)?;
+        let entries = raw.into_iter().map(|(inbox, value)| Ok((inbox, Entry::decode(inbox, value)?)));
+        entries.try_gather().map(Self)
     }
 
     /// The component's stored value.
@@ -119,7 +119,7 @@ impl Members {
 
     /// The mutations that lead from `self` to `after`, by inbox.
     pub fn mutations(&self, after: &Self) -> Vec<MapMutation> {
-        let inboxes: BTreeSet<_> = self.0.keys().chain(after.0.keys()).copied().gather();
+        let inboxes: Set<_> = self.0.keys().chain(after.0.keys()).copied().gather();
         let change = |inbox: InboxId| match (self.get(inbox), after.get(inbox)) {
             (None, Some(new)) => Some(MapMutation::Insert(Key::Inbox(inbox), new.encode())),
             (Some(old), Some(new)) if old != new => {

@@ -23,8 +23,8 @@ pub use dictionary::{Components, Dictionary, DictionaryError, Disappearing};
 pub use entry::{Base, Entry, Policy};
 pub use registry::{Registry, RegistryError, encode_registry};
 pub use tls_map::{
-    CodecError, Entries, Key, KeyKind, decode_inbox_map, decode_inbox_set, decode_map, decode_set,
-    encode_inbox_map, encode_inbox_set, encode_map, encode_set, inbox_bytes, read_inbox,
+    CodecError, Entries, Key, KeyKind, decode_inbox_set, decode_map, decode_set, encode_inbox_map,
+    encode_inbox_set, encode_map, encode_set, inbox_bytes, inbox_entries, read_inbox,
 };
 pub use update::{Effect, MetaError, Op, Write, next_dictionary};
 

@@ -5,7 +5,7 @@
 //! of one kind, so one run-time [`Key`] serves all of them.
 
 use crate::base::Gather as _;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::base::{Map, Set};
 
 use crate::base::{InboxId, VarintError, read_varint, write_varint};
 
@@ -79,14 +79,7 @@ impl Key {
     /// Reads one key of `kind`, returns it with the rest.
     pub(super) fn read(kind: KeyKind, input: &[u8]) -> Result<(Self, &[u8]), CodecError> {
         match kind {
-            KeyKind::Inbox => {
-                let (version, rest) = input.split_first().ok_or(CodecError::Truncated)?;
-                if *version != 0 {
-                    return Err(CodecError::InboxVersion);
-                }
-                let (id, rest) = rest.split_first_chunk::<32>().ok_or(CodecError::Truncated)?;
-                Ok((Self::Inbox(InboxId(*id)), rest))
-            }
+            KeyKind::Inbox => split_inbox(input).map(|(inbox, rest)| (Self::Inbox(inbox), rest)),
             KeyKind::Component => {
                 let (value, rest) = read_varint(input)?;
                 let id = u16::try_from(value).map_err(|_| CodecError::ComponentRange)?;
@@ -101,13 +94,22 @@ impl Key {
 }
 
 /// The entries of a map snapshot.
-pub type Entries = BTreeMap<Key, Vec<u8>>;
+pub type Entries = Map<Key, Vec<u8>>;
 
 /// The wire form of an inbox id: version 0 and 32 bytes (META-011).
 pub fn inbox_bytes(inbox: &InboxId) -> [u8; 33] {
     let mut out = [0; 33];
     out[1..].copy_from_slice(&inbox.0);
     out
+}
+
+fn split_inbox(input: &[u8]) -> Result<(InboxId, &[u8]), CodecError> {
+    let (version, rest) = input.split_first().ok_or(CodecError::Truncated)?;
+    if *version != 0 {
+        return Err(CodecError::InboxVersion);
+    }
+    let (id, rest) = rest.split_first_chunk::<32>().ok_or(CodecError::Truncated)?;
+    Ok((InboxId(*id), rest))
 }
 
 /// Reads exactly one inbox id.
@@ -131,7 +133,7 @@ pub fn encode_map(entries: &Entries) -> Vec<u8> {
 /// Reads a map snapshot, all of `bytes`.
 pub fn decode_map(kind: KeyKind, bytes: &[u8]) -> Result<Entries, CodecError> {
     let mut rest = unframed(bytes)?;
-    let mut entries = BTreeMap::new();
+    let mut entries = Map::new();
     while !rest.is_empty() {
         let (key, after_key) = Key::read(kind, rest)?;
         let (value, after_value) = read_bytes(after_key)?;
@@ -145,7 +147,7 @@ pub fn decode_map(kind: KeyKind, bytes: &[u8]) -> Result<Entries, CodecError> {
 }
 
 /// Encodes a set snapshot.
-pub fn encode_set(keys: &BTreeSet<Key>) -> Vec<u8> {
+pub fn encode_set(keys: &Set<Key>) -> Vec<u8> {
     let mut body = Vec::new();
     for key in keys {
         key.write(&mut body);
@@ -154,9 +156,9 @@ pub fn encode_set(keys: &BTreeSet<Key>) -> Vec<u8> {
 }
 
 /// Reads a set snapshot, all of `bytes`.
-pub fn decode_set(kind: KeyKind, bytes: &[u8]) -> Result<BTreeSet<Key>, CodecError> {
+pub fn decode_set(kind: KeyKind, bytes: &[u8]) -> Result<Set<Key>, CodecError> {
     let mut rest = unframed(bytes)?;
-    let mut keys = BTreeSet::new();
+    let mut keys = Set::new();
     while !rest.is_empty() {
         let (key, after) = Key::read(kind, rest)?;
         rest = after;
@@ -174,19 +176,34 @@ pub fn encode_inbox_set<'a>(inboxes: impl IntoIterator<Item = &'a InboxId>) -> V
 }
 
 /// Reads a set of inboxes.
-pub fn decode_inbox_set(bytes: &[u8]) -> Result<BTreeSet<InboxId>, CodecError> {
+pub fn decode_inbox_set(bytes: &[u8]) -> Result<Set<InboxId>, CodecError> {
     Ok(decode_set(KeyKind::Inbox, bytes)?.iter().filter_map(Key::inbox).gather())
 }
 
 /// Encodes a map keyed by inbox.
-pub fn encode_inbox_map(entries: &BTreeMap<InboxId, Vec<u8>>) -> Vec<u8> {
-    encode_map(&entries.iter().map(|(inbox, value)| (Key::Inbox(*inbox), value.clone())).gather())
+pub fn encode_inbox_map(entries: &Map<InboxId, Vec<u8>>) -> Vec<u8> {
+    let mut body = Vec::new();
+    for (inbox, value) in entries {
+        body.extend(inbox_bytes(inbox));
+        write_bytes(value, &mut body);
+    }
+    framed(&body)
 }
 
-/// Reads a map keyed by inbox.
-pub fn decode_inbox_map(bytes: &[u8]) -> Result<BTreeMap<InboxId, Vec<u8>>, CodecError> {
-    let entries = decode_map(KeyKind::Inbox, bytes)?;
-    Ok(entries.into_iter().filter_map(|(key, value)| Some((key.inbox()?, value))).gather())
+/// Reads a map keyed by inbox: its entries, ascending.
+pub fn inbox_entries(bytes: &[u8]) -> Result<Vec<(InboxId, &[u8])>, CodecError> {
+    let mut rest = unframed(bytes)?;
+    let mut entries: Vec<(InboxId, &[u8])> = Vec::new();
+    while !rest.is_empty() {
+        let (inbox, after_key) = split_inbox(rest)?;
+        let (value, after_value) = read_bytes(after_key)?;
+        rest = after_value;
+        if entries.last().is_some_and(|(last, _)| *last >= inbox) {
+            return Err(CodecError::Unordered);
+        }
+        entries.push((inbox, value));
+    }
+    Ok(entries)
 }
 
 /// Puts the length in bytes before `body`.
@@ -247,9 +264,9 @@ mod tests {
         assert_eq!(set, expected);
         assert_eq!(encode_inbox_set([]), [0]);
 
-        let map = BTreeMap::from([(Key::Component(0x8003), vec![7])]);
+        let map = Map::from([(Key::Component(0x8003), vec![7])]);
         assert_eq!(encode_map(&map), [6, 0x80, 0, 0x80, 0x03, 1, 7]);
-        let map = BTreeMap::from([(Key::Bytes(vec![9]), vec![]), (Key::Bytes(vec![9, 0]), vec![5])]);
+        let map = Map::from([(Key::Bytes(vec![9]), vec![]), (Key::Bytes(vec![9, 0]), vec![5])]);
         assert_eq!(encode_map(&map), [8, 1, 9, 0, 2, 9, 0, 1, 5]);
     }
 
@@ -294,10 +311,25 @@ mod tests {
                 (Just(kind), prop::collection::btree_map(keys(kind), value(), 0..12))
             })
         ) {
+            let entries: Map<Key, Vec<u8>> = entries.into_iter().collect();
             let bytes = encode_map(&entries);
             prop_assert_eq!(decode_map(kind, &bytes).unwrap(), entries.clone());
-            let set: BTreeSet<Key> = entries.into_keys().collect();
+            let set: Set<Key> = entries.into_keys().collect();
             prop_assert_eq!(decode_set(kind, &encode_set(&set)).unwrap(), set);
+        }
+
+        #[test]
+        fn maps_by_inbox_are_maps(bytes in prop::collection::vec(any::<u8>(), 0..120),
+            good in prop::collection::btree_map(any::<[u8; 32]>(), value(), 0..6)
+        ) {
+            let good = good.into_iter().map(|(id, value)| (InboxId(id), value)).collect();
+            for bytes in [bytes, encode_inbox_map(&good)] {
+                let read = |map: Entries| map.into_iter().filter_map(|(key, value)| Some((key.inbox()?, value)));
+                let expected = decode_map(KeyKind::Inbox, &bytes).map(|map| read(map).collect::<Vec<_>>());
+                let owned = |(inbox, value): &(InboxId, &[u8])| (*inbox, value.to_vec());
+                let entries = inbox_entries(&bytes).map(|all| all.iter().map(owned).collect::<Vec<_>>());
+                prop_assert_eq!(entries, expected);
+            }
         }
 
         #[test]

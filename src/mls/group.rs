@@ -6,7 +6,7 @@ use openmls::prelude::tls_codec::Serialize as _;
 use openmls::prelude::{GroupId as MlsGroupId, MlsGroup, Proposal};
 
 use super::describe;
-use super::facts::{GroupFacts, LeafFacts, ProposalFacts};
+use super::facts::{GroupFacts, LeafFacts, ProposalFacts, RawDictionary};
 use super::scratch::{Scratch, ScratchError};
 use crate::base::GroupId;
 
@@ -40,6 +40,11 @@ impl Group {
     /// Leaves, dictionary and epoch.
     pub fn facts(&self) -> GroupFacts {
         describe::group(self.id, &self.mls)
+    }
+
+    /// The dictionary alone.
+    pub fn dictionary(&self) -> RawDictionary {
+        describe::dictionary(self.mls.extensions())
     }
 
     /// GroupContext.epoch.

@@ -5,6 +5,8 @@
 //! members would judge it by their own clocks and could fork. One without our extension does not
 //! expire.
 
+use std::fmt;
+
 use openmls::prelude::tls_codec::{DeserializeBytes as _, Serialize as _};
 use openmls::prelude::{
     CredentialType, Extension, ExtensionType, Extensions, KeyPackage, KeyPackageIn, KeyPackageVerifyError,
@@ -62,6 +64,49 @@ pub struct MadeKeyPackage {
     pub init_key: Vec<u8>,
 }
 
+/// A key package to add an installation with: as somebody published it, or one of [`check`]'s, which
+/// is not verified again however often a commit is built with it.
+#[derive(Clone)]
+pub struct Addition {
+    bytes: Vec<u8>,
+    verified: Option<Box<KeyPackage>>,
+}
+
+impl Addition {
+    /// The TLS KeyPackage.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Verified, now if it was not before.
+    pub(super) fn package(self, scratch: &Scratch) -> Result<KeyPackage, KeyPackageError> {
+        match self.verified {
+            Some(package) => Ok(*package),
+            None => validate(scratch, &self.bytes),
+        }
+    }
+}
+
+impl From<Vec<u8>> for Addition {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self { bytes, verified: None }
+    }
+}
+
+impl PartialEq for Addition {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes == other.bytes
+    }
+}
+
+impl Eq for Addition {}
+
+impl fmt::Debug for Addition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Addition").finish_non_exhaustive()
+    }
+}
+
 /// What a member needs to know before adding an installation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyPackageFacts {
@@ -75,6 +120,8 @@ pub struct KeyPackageFacts {
     pub expires: Option<Nanos>,
     /// It accepts shared Welcomes (facts 3.2).
     pub pointers: bool,
+    /// What a commit adds it with.
+    pub addition: Addition,
 }
 
 /// Makes a key package that lasts 84 days from `now`. It serves any number of Welcomes until it
@@ -130,11 +177,12 @@ pub fn check(scratch: &Scratch, bytes: &[u8], now: Nanos) -> Result<KeyPackageFa
         init_key: package.hpke_init_key().as_slice().to_vec(),
         expires,
         pointers: accepts_pointers(&package),
+        addition: Addition { bytes: bytes.to_vec(), verified: Some(Box::new(package)) },
     })
 }
 
 /// Decodes and verifies a key package.
-pub(super) fn validate(scratch: &Scratch, bytes: &[u8]) -> Result<KeyPackage, KeyPackageError> {
+fn validate(scratch: &Scratch, bytes: &[u8]) -> Result<KeyPackage, KeyPackageError> {
     let package = KeyPackageIn::tls_deserialize_exact_bytes(bytes).map_err(|_| KeyPackageError::Malformed)?;
     package.validate(scratch.suite(), ProtocolVersion::Mls10).map_err(|e| match e {
         KeyPackageVerifyError::LifetimeError(_) => KeyPackageError::BoundedLifetime,

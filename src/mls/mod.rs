@@ -41,6 +41,7 @@ mod key_package;
 mod keys;
 mod open;
 mod open_error;
+mod pages;
 mod parts;
 mod past;
 mod plain;
@@ -59,7 +60,8 @@ mod tests;
 pub use create::{CreateError, create};
 pub use group::{Group, ProposalId};
 pub use key_package::{
-    KeyPackageError, KeyPackageFacts, MadeKeyPackage, check as check_key_package, make as make_key_package,
+    Addition, KeyPackageError, KeyPackageFacts, MadeKeyPackage, check as check_key_package,
+    make as make_key_package,
 };
 pub use keys::InstallationKeys;
 pub use open::{Frame, FrameKind, Opened, OpenedCommit, PendingProposal, keep_proposal, open, peek};

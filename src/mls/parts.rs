@@ -4,8 +4,8 @@
 //! empty part has no pages. `hot` changes with every message, `cold` with every epoch, `pending`
 //! with proposals and own commits.
 
-use crate::base::Gather as _;
-use std::collections::BTreeMap;
+use crate::base::Map;
+use crate::base::{self, Gather as _};
 use std::rc::Rc;
 
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
@@ -81,27 +81,31 @@ impl Entity {
 
 /// The entries of one part.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub(super) struct Part(pub(super) BTreeMap<Vec<u8>, Value>);
+pub(super) struct Part(pub(super) Map<Vec<u8>, Value>);
 
 impl Part {
-    /// The whole part, to be cut into pages.
-    pub(super) fn encode(&self) -> Result<Zeroizing<Vec<u8>>, ScratchError> {
-        if self.0.is_empty() {
-            return Ok(Zeroizing::default());
+    /// The part in pieces: each entry's head, which for the first one begins with the format byte and
+    /// the number of entries, and its value.
+    pub(super) fn pieces(&self) -> Result<Vec<(Vec<u8>, &[u8])>, ScratchError> {
+        let mut pieces = Vec::with_capacity(self.0.len());
+        let mut size = 0;
+        for (key, value) in &self.0 {
+            let mut head = Vec::with_capacity(key.len() + 12);
+            if pieces.is_empty() {
+                head.push(FORMAT);
+                head = extend(&self.0.len(), head)?;
+            }
+            head = extend(&value.len(), extend(&Bytes(key), head)?)?;
+            size += head.len() + value.len();
+            pieces.push((head, value.as_slice()));
         }
-        let size: usize = self.0.iter().map(|(key, value)| key.len() + value.len() + 8).sum();
-        let mut out = Vec::with_capacity(size + 8);
-        out.push(FORMAT);
-        let entries: Vec<(Bytes<'_>, Bytes<'_>)> =
-            self.0.iter().map(|(key, value)| (Bytes(key), Bytes(value.as_slice()))).collect();
-        let out = encode_to(&entries, out)?;
-        if out.len() > MAX_PAGES * PAGE_SIZE {
+        if size > MAX_PAGES * PAGE_SIZE {
             return Err(ScratchError::Encode("a part has too many pages".into()));
         }
-        Ok(out)
+        Ok(pieces)
     }
 
-    /// Reads what [`Self::encode`] wrote.
+    /// Reads what the pages hold, put together again.
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, ScratchError> {
         let Some(body) = body(bytes)? else { return Ok(Self::default()) };
         let entries: Vec<(Bytes<'_>, Bytes<'_>)> = decode(body)?;
@@ -110,7 +114,13 @@ impl Part {
             return Err(ScratchError::Corrupt("entries are not in order".into()));
         }
         let value = |bytes: Bytes<'_>| Rc::new(Zeroizing::new(bytes.0.to_vec()));
-        Ok(Self(entries.into_iter().map(|(key, bytes)| (key.0.to_vec(), value(bytes))).gather()))
+        let part = Self(entries.into_iter().map(|(key, bytes)| (key.0.to_vec(), value(bytes))).gather());
+        // What is stored is known by what it encodes to.
+        let size: usize = part.pieces()?.iter().map(|(head, value)| head.len() + value.len()).sum();
+        if size != bytes.len() {
+            return Err(ScratchError::Corrupt("entries are not in their shortest form".into()));
+        }
+        Ok(part)
     }
 }
 
@@ -123,12 +133,16 @@ pub(super) fn body(bytes: &[u8]) -> Result<Option<&[u8]>, ScratchError> {
     }
 }
 
+fn extend<T: Serialize>(value: &T, out: Vec<u8>) -> Result<Vec<u8>, ScratchError> {
+    base::encode(value, out).map_err(ScratchError::Encode)
+}
+
 /// Serialises behind what `out` already holds.
 pub(super) fn encode_to<T: Serialize + ?Sized>(
     value: &T,
     out: Vec<u8>,
 ) -> Result<Zeroizing<Vec<u8>>, ScratchError> {
-    postcard::to_extend(value, out).map(Zeroizing::new).map_err(|e| ScratchError::Encode(e.to_string()))
+    base::encode(value, out).map(Zeroizing::new).map_err(ScratchError::Encode)
 }
 
 /// Deserialises all of `bytes`.
@@ -202,6 +216,19 @@ impl<'de> Deserialize<'de> for List {
 }
 
 #[cfg(test)]
+impl Part {
+    /// The whole part, as postcard writes it.
+    pub(super) fn encode(&self) -> Vec<u8> {
+        if self.0.is_empty() {
+            return Vec::new();
+        }
+        let entries: Vec<(Bytes<'_>, Bytes<'_>)> =
+            self.0.iter().map(|(key, value)| (Bytes(key), Bytes(value.as_slice()))).collect();
+        postcard::to_extend(&entries, vec![FORMAT]).unwrap()
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
@@ -214,9 +241,12 @@ mod tests {
 
     #[test]
     fn a_part_is_format_byte_and_sorted_entries() {
-        let bytes = part(&[(&[2], &[8, 9]), (&[1], &[7])]).encode().unwrap();
-        assert_eq!(bytes.as_slice(), [1, 2, 1, 1, 1, 7, 1, 2, 2, 8, 9]);
-        assert!(part(&[]).encode().unwrap().is_empty());
+        let whole = |part: Part| -> Vec<u8> {
+            part.pieces().unwrap().into_iter().flat_map(|(head, value)| [&head, value].concat()).collect()
+        };
+        let bytes = whole(part(&[(&[2], &[8, 9]), (&[1], &[7])]));
+        assert_eq!(bytes, [1, 2, 1, 1, 1, 7, 1, 2, 2, 8, 9]);
+        assert!(whole(part(&[])).is_empty());
     }
 
     #[test]
@@ -227,6 +257,9 @@ mod tests {
         assert!(matches!(Part::decode(&disorder), Err(ScratchError::Corrupt(_))));
         let twice = [1, 2, 1, 1, 0, 1, 1, 0];
         assert!(matches!(Part::decode(&twice), Err(ScratchError::Corrupt(_))));
+        // A length of 1 in two bytes.
+        let long = [1, 1, 0x81, 0, 1, 0];
+        assert!(matches!(Part::decode(&long), Err(ScratchError::Corrupt(_))));
     }
 
     proptest! {
@@ -236,7 +269,7 @@ mod tests {
         ) {
             let value = |bytes| Rc::new(Zeroizing::new(bytes));
             let part = Part(entries.into_iter().map(|(key, bytes)| (key, value(bytes))).collect());
-            let decoded = Part::decode(&part.encode().unwrap()).unwrap();
+            let decoded = Part::decode(&part.encode()).unwrap();
             prop_assert!(decoded == part);
         }
 

@@ -18,7 +18,7 @@ struct Gone {
     leaves: Vec<(u32, Option<InboxId>, InstallationId)>,
 }
 
-/// Notes the leaves that differ between `epoch` and the next one.
+/// Notes the leaves that differ between `epoch` and the next one, both ascending by index.
 pub(super) fn note(
     scratch: &Scratch,
     group: GroupId,
@@ -27,7 +27,11 @@ pub(super) fn note(
     after: &[LeafFacts],
 ) -> Result<(), ScratchError> {
     let mut epochs: Vec<Gone> = scratch.get(group, Entity::PastLeaves, &[])?.unwrap_or_default();
-    let gone = before.iter().filter(|leaf| !after.contains(leaf));
+    let stays = |leaf: &LeafFacts| {
+        let at = after.binary_search_by_key(&leaf.index, |leaf| leaf.index);
+        at.is_ok_and(|at| after.get(at) == Some(leaf))
+    };
+    let gone = before.iter().filter(|leaf| !stays(leaf));
     let leaves = gone.map(|leaf| (leaf.index, leaf.inbox, leaf.installation)).collect();
     epochs.push(Gone { epoch, leaves });
     epochs.drain(..epochs.len().saturating_sub(MAX_PAST_EPOCHS));

@@ -3,8 +3,8 @@
 //! Loaded from pages before a step, drained into the store's changes after it. Everything between
 //! is memory: a savepoint is a handful of reference counts, restoring one undoes every write since.
 
+use crate::base::Map;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
 
@@ -12,9 +12,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use zeroize::Zeroizing;
 
+use super::pages::Pages;
 use super::parts::{self, Entity, FORMAT, PAGE_SIZE, PARTS, Part, Value};
 use super::suite::SuiteCrypto;
 use crate::base::GroupId;
+
+/// Bytes an entity may grow by before it moves to a larger place.
+const ROOM: usize = 1024;
 
 /// Why rows cannot be read or written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -77,8 +81,8 @@ pub struct Savepoint {
 
 #[derive(Clone, Default)]
 struct State {
-    groups: BTreeMap<GroupId, [Rc<Part>; PARTS]>,
-    globals: Rc<BTreeMap<Vec<u8>, Value>>,
+    groups: Map<GroupId, [Rc<Part>; PARTS]>,
+    globals: Rc<Map<Vec<u8>, Value>>,
 }
 
 /// Rows taken in from the store. Restoring an older savepoint takes them in again, so that what
@@ -99,22 +103,16 @@ impl State {
     }
 }
 
-/// A part as the store has it.
-#[derive(Clone, Default)]
-struct Stored {
-    part: Rc<Part>,
-    bytes: Rc<Zeroizing<Vec<u8>>>,
-}
-
 /// The rows of one step.
 pub struct Scratch {
     state: RefCell<State>,
-    stored: BTreeMap<GroupId, [Stored; PARTS]>,
-    stored_globals: Rc<BTreeMap<Vec<u8>, Value>>,
+    /// The parts as the store has them.
+    stored: Map<GroupId, [Rc<Part>; PARTS]>,
+    stored_globals: Rc<Map<Vec<u8>, Value>>,
     loads: Vec<Loaded>,
     crypto: SuiteCrypto,
     #[cfg(test)]
-    pub(super) encodings: usize,
+    pub(super) compared: usize,
 }
 
 impl Scratch {
@@ -122,12 +120,12 @@ impl Scratch {
     pub fn new() -> Self {
         Self {
             state: RefCell::default(),
-            stored: BTreeMap::new(),
+            stored: Map::new(),
             stored_globals: Rc::default(),
             loads: Vec::new(),
             crypto: SuiteCrypto,
             #[cfg(test)]
-            encodings: 0,
+            compared: 0,
         }
     }
 
@@ -137,14 +135,14 @@ impl Scratch {
         group: GroupId,
         pages: impl IntoIterator<Item = (u8, u16, Vec<u8>)>,
     ) -> Result<(), ScratchError> {
-        let mut sorted: [BTreeMap<u16, Vec<u8>>; PARTS] = Default::default();
+        let mut sorted: [Map<u16, Vec<u8>>; PARTS] = Default::default();
         for (part, page, bytes) in pages {
             let pages = sorted
                 .get_mut(usize::from(part))
                 .ok_or_else(|| ScratchError::Corrupt(format!("a page of part {part}")))?;
             pages.insert(page, bytes);
         }
-        let mut stored: [Stored; PARTS] = Default::default();
+        let mut stored: [Rc<Part>; PARTS] = Default::default();
         for (slot, pages) in stored.iter_mut().zip(sorted) {
             let mut bytes = Zeroizing::new(Vec::with_capacity(pages.len() * PAGE_SIZE));
             for (expected, (page, mut content)) in pages.into_iter().enumerate() {
@@ -153,11 +151,10 @@ impl Scratch {
                 }
                 bytes.append(&mut content);
             }
-            *slot = Stored { part: Rc::new(Part::decode(&bytes)?), bytes: Rc::new(bytes) };
+            *slot = Rc::new(Part::decode(&bytes)?);
         }
-        let parts = std::array::from_fn(|part| Rc::clone(&stored[part].part));
-        self.stored.insert(group, stored);
-        self.take_in(Loaded::Group(group, parts));
+        self.stored.insert(group, stored.clone());
+        self.take_in(Loaded::Group(group, stored));
         Ok(())
     }
 
@@ -179,8 +176,7 @@ impl Scratch {
         let state = self.state.borrow();
         let mut pages = Vec::new();
         for (part, content) in state.groups.get(&group).into_iter().flatten().enumerate() {
-            let bytes = content.encode()?;
-            let numbered = bytes.chunks(PAGE_SIZE).enumerate();
+            let numbered = Pages::of(content)?.enumerate();
             pages.extend(numbered.map(|(page, bytes)| (part as u8, page as u16, bytes.to_vec())));
         }
         Ok(pages)
@@ -193,7 +189,7 @@ impl Scratch {
     }
 
     /// What changed since the rows were loaded or last taken, page by page. A part that no
-    /// write touched is not encoded again. After an error the scratch is of no use: drop it.
+    /// write touched is not looked at. After an error the scratch is of no use: drop it.
     pub fn take_changes(&mut self) -> Result<ScratchChanges, ScratchError> {
         let mut changes = ScratchChanges::default();
         let state = self.state.borrow().clone();
@@ -202,16 +198,15 @@ impl Scratch {
             let now = state.groups.get(&group).cloned().unwrap_or_default();
             let stored = self.stored.entry(group).or_default();
             for (part, (now, stored)) in now.into_iter().zip(stored).enumerate() {
-                if Rc::ptr_eq(&now, &stored.part) || (now.0.is_empty() && stored.part.0.is_empty()) {
+                if Rc::ptr_eq(&now, stored) || (now.0.is_empty() && stored.0.is_empty()) {
                     continue;
                 }
                 #[cfg(test)]
                 {
-                    self.encodings += 1;
+                    self.compared += 1;
                 }
-                let bytes = now.encode()?;
-                diff(group, part as u8, &stored.bytes, &bytes, &mut changes.pages);
-                *stored = Stored { part: now, bytes: Rc::new(bytes) };
+                diff((group, part as u8), Pages::of(stored)?, Pages::of(&now)?, &mut changes.pages);
+                *stored = now;
             }
         }
         self.stored.retain(|group, _| state.groups.contains_key(group));
@@ -274,10 +269,13 @@ impl Scratch {
         suffix: &[u8],
         value: &T,
     ) -> Result<(), ScratchError> {
-        let value = Rc::new(parts::encode_to(value, Vec::new())?);
+        let key = entity.key(suffix);
         let mut state = self.state.borrow_mut();
         let part = &mut state.groups.entry(group).or_default()[entity.part()];
-        Rc::make_mut(part).0.insert(entity.key(suffix), value);
+        // Nearly as long as before: with room for it nothing secret is left behind in smaller ones.
+        let room = part.0.get(&key).map_or(0, |before| before.len() + ROOM);
+        let value = Rc::new(parts::encode_to(value, Vec::with_capacity(room))?);
+        Rc::make_mut(part).0.insert(key, value);
         Ok(())
     }
 
@@ -350,20 +348,19 @@ impl fmt::Debug for Scratch {
     }
 }
 
-/// Compares two encodings page by page.
-fn diff(group: GroupId, part: u8, was: &[u8], now: &[u8], out: &mut Vec<PageChange>) {
-    let (mut was, mut now) = (was.chunks(PAGE_SIZE), now.chunks(PAGE_SIZE));
+/// Compares a part with what the store has of it, page by page.
+fn diff((group, part): (GroupId, u8), mut was: Pages<'_>, mut now: Pages<'_>, out: &mut Vec<PageChange>) {
     for page in 0..=u16::MAX {
         let bytes = match (was.next(), now.next()) {
             (None, None) => return,
-            (was, now) if was == now => continue,
-            (_, now) => now.map(<[u8]>::to_vec),
+            (Some(was), Some(now)) if *was == *now => continue,
+            (_, now) => now.map(|now| now.to_vec()),
         };
         out.push(PageChange { group, part, page, bytes });
     }
 }
 
-fn diff_globals(was: &BTreeMap<Vec<u8>, Value>, now: &BTreeMap<Vec<u8>, Value>) -> Vec<GlobalChange> {
+fn diff_globals(was: &Map<Vec<u8>, Value>, now: &Map<Vec<u8>, Value>) -> Vec<GlobalChange> {
     let removed = was.keys().filter(|id| !now.contains_key(*id));
     let removed = removed.map(|id| GlobalChange { id: id.clone(), bytes: None });
     let written = now.iter().filter(|(id, bytes)| was.get(*id) != Some(bytes));

@@ -11,7 +11,7 @@ use openmls::prelude::{
 
 use super::facts::{AppDataOp, ProposalKind, RawDictionary};
 use super::group::{Group, ProposalId};
-use super::key_package::{self, KeyPackageError};
+use super::key_package::{Addition, KeyPackageError};
 use super::keys::InstallationKeys;
 use super::scratch::{Scratch, ScratchError};
 use super::{profile, stage};
@@ -52,7 +52,7 @@ pub enum SealError {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommitPlan {
     /// Key packages of installations to add.
-    pub adds: Vec<Vec<u8>>,
+    pub adds: Vec<Addition>,
     /// Indices of leaves to remove.
     pub removes: Vec<u32>,
     /// Component writes of our own, in order. Repeated ones count once ([`distinct`]).
@@ -142,8 +142,8 @@ pub fn commit(
     }
     let adds: Vec<KeyPackage> = plan
         .adds
-        .iter()
-        .map(|bytes| key_package::validate(scratch, bytes).map_err(SealError::KeyPackage))
+        .into_iter()
+        .map(|addition| addition.package(scratch).map_err(SealError::KeyPackage))
         .collect::<Result<_, _>>()?;
     let app_data = distinct(plan.app_data);
     let named = named_components(group, &plan.kept, &app_data)?;

@@ -58,11 +58,13 @@ pub fn stage(
     Ok(Staged { staged, facts })
 }
 
-/// Applies a staged commit. Judge it first (GMOD-021). Drops an own pending commit and every kept
-/// proposal, as the epoch they were for is over.
-pub fn merge(scratch: &Scratch, group: &mut Group, staged: Staged) -> Result<(), OpenError> {
-    note_past(scratch, group, &staged.facts)?;
-    group.mls.merge_staged_commit(scratch, *staged.staged).map_err(merging)
+/// Applies a staged commit, and says what it did. Judge it first (GMOD-021). Drops an own pending
+/// commit and every kept proposal, as the epoch they were for is over.
+pub fn merge(scratch: &Scratch, group: &mut Group, staged: Staged) -> Result<CommitFacts, OpenError> {
+    let Staged { staged, facts } = staged;
+    note_past(scratch, group, &facts)?;
+    group.mls.merge_staged_commit(scratch, *staged).map_err(merging)?;
+    Ok(facts)
 }
 
 /// What the own pending commit does; `None` when none is pending.

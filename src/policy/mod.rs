@@ -11,7 +11,7 @@ mod presets;
 mod set;
 
 pub use actor::{Actor, Roles};
-pub use create::{new_dm, new_group};
+pub use create::{new_dm, new_group, new_sync};
 pub use eval::{Authority, Denial, LeafChange, dm_add_allowed};
 pub use presets::{ADMINS_ONLY, ALL_MEMBERS, DM, Row, matches_fixed_dm_policy, registry_of};
 pub use set::{ACTIONS, Action, PolicyRead, Preset, Shown, custom};

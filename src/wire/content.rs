@@ -23,6 +23,20 @@ pub mod content_type {
     pub const GROUP_MEMBERSHIP_CHANGE: &str = "group_membership_change";
     /// A request to be removed, version 1.0.
     pub const LEAVE_REQUEST: &str = "leave_request";
+    /// A reaction, version 1.0 (JSON) or 2.0.
+    pub const REACTION: &str = "reaction";
+    /// A read receipt, version 1.0.
+    pub const READ_RECEIPT: &str = "readReceipt";
+    /// A reply, version 1.0.
+    pub const REPLY: &str = "reply";
+    /// A deletion, version 1.0.
+    pub const DELETE_MESSAGE: &str = "deleteMessage";
+    /// An edit, version 1.0.
+    pub const EDIT_MESSAGE: &str = "editMessage";
+    /// Parameter of replies: the message answered.
+    pub const REFERENCE: &str = "reference";
+    /// What the devices of one inbox tell each other, version 1.0; only in their sync group.
+    pub const DEVICE_SYNC: &str = "application/x-protobuf";
     /// Parameter of text: how it is encoded.
     pub const ENCODING: &str = "encoding";
     /// The only encoding of text.
@@ -34,11 +48,11 @@ const SILENT: [&str; 8] = [
     content_type::GROUP_MEMBERSHIP_CHANGE,
     content_type::GROUP_UPDATED,
     content_type::LEAVE_REQUEST,
-    "application/x-protobuf",
-    "deleteMessage",
-    "editMessage",
-    "reaction",
-    "readReceipt",
+    content_type::DEVICE_SYNC,
+    content_type::DELETE_MESSAGE,
+    content_type::EDIT_MESSAGE,
+    content_type::REACTION,
+    content_type::READ_RECEIPT,
 ];
 
 /// What a content is.
@@ -55,9 +69,14 @@ pub struct ContentType {
 }
 
 impl ContentType {
+    /// A type.
+    pub fn new(authority: &str, type_id: &str, major: u32, minor: u32) -> Self {
+        Self { authority: authority.into(), type_id: type_id.into(), major, minor }
+    }
+
     /// A type of the standard authority.
     pub fn xmtp(type_id: &str, major: u32, minor: u32) -> Self {
-        Self { authority: content_type::AUTHORITY.into(), type_id: type_id.into(), major, minor }
+        Self::new(content_type::AUTHORITY, type_id, major, minor)
     }
 
     /// True for `xmtp.org/group_updated` and `xmtp.org/group_membership_change` of any version:
@@ -183,7 +202,8 @@ impl EncodedContent {
         })
     }
 
-    fn plain(content_type: ContentType, content: Vec<u8>) -> Self {
+    /// Content of a type that needs nothing else.
+    pub(super) fn plain(content_type: ContentType, content: Vec<u8>) -> Self {
         Self { content_type, parameters: BTreeMap::new(), fallback: None, content, compression: None }
     }
 }

@@ -8,7 +8,9 @@
 //! kinds have the numbers of the one-log-per-topic delivery service; an identity update stays
 //! bytes inside its envelope, because a refused update still holds its place in the inbox's log.
 
+pub mod about;
 mod content;
+mod device_sync;
 mod envelope;
 mod error;
 mod records;
@@ -23,6 +25,7 @@ pub(crate) mod proto {
 pub use content::{
     Compression, ContentType, EncodedContent, PlaintextEnvelope, PlaintextV1, content_type, message_id,
 };
+pub use device_sync::{consents_of, preference_updates};
 pub use envelope::ClientEnvelope;
 pub use error::WireError;
 pub use records::{ConsentSave, FieldChange, GroupUpdated, LeaveRequest, MembershipEntry, MlsCredential};

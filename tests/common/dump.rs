@@ -8,8 +8,8 @@ use dovetail::dm::thread::fold;
 use dovetail::dm::{Candidate, winner};
 use dovetail::mls::{Group, Scratch};
 use dovetail::store::rows::{
-    AttemptRow, ConsentRow, CountersRow, GroupRow, GroupState, IntentRow, IntentState, ListingRow,
-    MessageKind, MessageRow, MessageStatus, MlsPageRow, Operation, PositionRow, Row, ThreadGroup, ThreadRow,
+    AttemptRow, ConsentRow, CountersRow, GroupKind, GroupRow, GroupState, IntentRow, IntentState, ListingRow,
+    MessageRow, MessageStatus, MlsPageRow, Operation, PositionRow, Row, ThreadGroup, ThreadRow,
 };
 use dovetail::store::{MemoryStore, Read, Record, Store, Table};
 use futures::FutureExt;
@@ -121,6 +121,10 @@ pub fn check(store: &MemoryStore) {
 fn check_threads(dump: &Dump) {
     let threads = dump.threads();
     for (id, group) in dump.groups() {
+        if group.kind == GroupKind::Sync {
+            assert!(!threads.contains_key(&group.thread()), "a sync group is no conversation");
+            continue;
+        }
         let listed = threads.get(&group.thread()).map_or(&[][..], |thread| &thread.groups);
         let entries: Vec<_> = listed.iter().filter(|entry| entry.group == id).collect();
         if let GroupState::Failed(_) = group.state {
@@ -189,13 +193,18 @@ fn check_messages(dump: &Dump) {
             }
             MessageStatus::Failed(_) => assert!(waiting.is_empty(), "a failed message is given up"),
         }
-        if row.kind == MessageKind::Application && row.status == MessageStatus::Published {
+        if row.is_sent() && row.status == MessageStatus::Published {
             let newest = activity.entry(row.group).or_insert(row.sent_ns);
             *newest = row.sent_ns.max(*newest);
         }
     }
     for (id, group) in &groups {
-        assert_eq!(group.last_message_ns, activity.get(id).copied(), "activity");
+        let newest = activity.get(id).copied();
+        // What has disappeared still counts.
+        match group.settings.disappear_in_ns {
+            0 => assert_eq!(group.last_message_ns, newest, "activity"),
+            _ => assert!(group.last_message_ns >= newest, "activity"),
+        }
     }
 }
 

@@ -2,10 +2,13 @@
 #![allow(dead_code)] // each test file uses its part
 
 pub mod chance;
+pub mod content;
+pub mod devices;
 pub mod dump;
 pub mod forge;
 pub mod gate;
 pub mod group;
+pub mod seed;
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;

@@ -1,4 +1,5 @@
-// What people reported of other clients, tried on ours: streams, consent, the life of a database.
+// What people reported of other clients, tried on ours: streams, the life of a database.
+// Rows about DMs, consent and Welcomes are in files of their own.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -7,70 +8,7 @@ import { world } from "./support.mjs";
 const place = world();
 
 /** Runs in a page with the package; nothing may go unhandled there. */
-async function inPage(run, arg) {
-  const page = await place.page();
-  const out = await page.evaluate(run, arg);
-  assert.deepEqual(page.errors, []);
-  await page.close();
-  return out;
-}
-
-test("BR-003 BR-005 a stream through one group brings what arrives in the other, and no second conversation", async () => {
-  const seen = await inPage(async () => {
-    for (const name of ["ada", "ben"]) await open(name, { log: "br5" });
-    const { ada, ben } = people;
-    ada.delivery.offline = ben.delivery.offline = true;
-    const [fromAda, fromBen] = [
-      await ada.client.conversations.createDm(ben.client.inboxId),
-      await ben.client.conversations.createDm(ada.client.inboxId),
-    ];
-    const [conversations, texts] = [[], []];
-    await ada.client.conversations.stream({ onValue: (one) => conversations.push(one.id) });
-    await fromAda.stream({ onValue: (message) => texts.push(message.content), disableSync: true });
-    await fromBen.sendText("in the other group");
-    ada.delivery.offline = ben.delivery.offline = false;
-    for (const end = Date.now() + 10_000; texts.length < 1 && Date.now() < end; ) await new Promise((next) => setTimeout(next, 50));
-    await ben.client.conversations.syncAll();
-    await fromBen.sendText("and again");
-    for (const end = Date.now() + 10_000; texts.length < 2 && Date.now() < end; ) await new Promise((next) => setTimeout(next, 50));
-    const list = (options) => ada.client.conversations.list(options);
-    return { conversations, texts, listed: (await list()).length, all: (await list({ includeDuplicateDms: true })).length };
-  });
-  assert.deepEqual(seen, { conversations: [], texts: ["in the other group", "and again"], listed: 1, all: 2 });
-});
-
-test("BR-019 CONS-030 CONS-042 CONS-043 each stream brings the conversations of its filter", async () => {
-  const got = await inPage(async () => {
-    const { ConsentState } = dovetail;
-    const names = ["allowed", "unknown", "denied"];
-    await open("ada", { log: "br19" });
-    const dms = {};
-    for (const name of names) {
-      await open(name, { log: "br19" });
-      dms[name] = await people[name].client.conversations.createDm(people.ada.client.inboxId);
-      await dms[name].sendText("before");
-      await dms[name].publishMessages();
-    }
-    const mine = people.ada.client.conversations;
-    await mine.syncAll();
-    const from = (name) => mine.getDmByInboxId(people[name].client.inboxId);
-    await (await from("allowed")).updateConsentState(ConsentState.Allowed);
-    await (await from("denied")).updateConsentState(ConsentState.Denied);
-    const got = { all: [], denied: [], none: [], named: [] };
-    const into = (name) => ({ onValue: (message) => got[name].push(message.content) });
-    await mine.streamAllMessages(into("all"));
-    await mine.streamAllMessages({ ...into("denied"), consentStates: [ConsentState.Denied] });
-    await mine.streamAllMessages({ ...into("none"), consentStates: [] });
-    await (await from("denied")).stream(into("named"));
-    for (const name of names) await dms[name].sendText(name);
-    const arrived = () => got.all.length + got.denied.length + got.named.length;
-    for (const end = Date.now() + 10_000; arrived() < 4 && Date.now() < end; ) await new Promise((next) => setTimeout(next, 50));
-    await new Promise((next) => setTimeout(next, 200));
-    got.all.sort();
-    return got;
-  });
-  assert.deepEqual(got, { all: ["allowed", "unknown"], denied: ["denied"], none: [], named: ["denied"] });
-});
+const inPage = (run, arg) => place.inPage(run, arg);
 
 test("BR-047 BR-052 what was sent while the receiver was offline arrives once and in order", async () => {
   const { sent, streamed, listed } = await inPage(async () => {

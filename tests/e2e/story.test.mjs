@@ -76,7 +76,7 @@ async function checkNextGoesToWinner(on, winner, groups) {
   assert.deepEqual(next.map(([, group]) => group), [winner, winner]);
 }
 
-test("DMS-005 DMS-007 DMS-009 DMS-013 two clients in one page", async () => {
+test("BR-001 DMS-005 DMS-007 DMS-009 DMS-013 two clients in one page", async () => {
   const page = await place.page();
   const on = () => page;
   const { ids, groups } = await writeApart(on, "one-page");
@@ -92,7 +92,7 @@ test("DMS-005 DMS-007 DMS-009 DMS-013 two clients in one page", async () => {
   assert.deepEqual(page.errors, []);
 });
 
-test("DMS-005 DMS-007 DMS-009 DMS-013 two pages of one profile", async () => {
+test("BR-001 DMS-005 DMS-007 DMS-009 DMS-013 two pages of one profile", async () => {
   const pages = { ada: await place.page(), ben: await place.page() };
   const on = (name) => pages[name];
   const { ids, groups } = await writeApart(on, "two-pages");

@@ -1,5 +1,6 @@
 // People in pages: each has a client of the built package, a database and a link to one log.
 
+import { deepEqual } from "node:assert/strict";
 import { after, before } from "node:test";
 import { newProfile, openBrowser } from "../harness/browser.mjs";
 import { startServer } from "../harness/server.mjs";
@@ -18,6 +19,14 @@ export function world() {
     await state.profile?.remove();
   });
   return {
+    /** Runs in a fresh page with the package; nothing may go unhandled there. */
+    async inPage(run, arg) {
+      const page = await this.page();
+      const out = await page.evaluate(run, arg);
+      deepEqual(page.errors, []);
+      await page.close();
+      return out;
+    },
     /** A fresh page with the package loaded and the helpers below as `me`. */
     async page() {
       const page = await state.browser.context.newPage();
@@ -47,14 +56,34 @@ async function load(page, url) {
     globalThis.dovetail = dovetail;
     globalThis.people = people;
 
-    /** Opens a person's client; the wallet key comes from the name, so that a reload is the same person. */
-    globalThis.open = async (name, { log, dbPath = `db-${log}-${name}`, offline = false, ...options } = {}) => {
+    /** How far this page's clock is off, in milliseconds. */
+    globalThis.clockMs = 0;
+    const clock = Date.now.bind(Date);
+    Date.now = () => clock() + globalThis.clockMs;
+
+    /** Waits until something is so; what is not so in time is left to the assertions behind it. */
+    globalThis.until = async (check, ms = 10_000) => {
+      for (const end = clock() + ms; !(await check()) && clock() < end; ) await new Promise((next) => setTimeout(next, 50));
+    };
+
+    /**
+     * Opens a person's client, kept `as` this name; the wallet key comes from the name, so that a reload is the same
+     * person. `handed` counts what it handed to the service.
+     */
+    globalThis.open = async (name, { log, as = name, dbPath = `db-${log}-${as}`, offline = false, ...options } = {}) => {
       const delivery = new dovetail.BrowserDelivery({ name: `log-${log}` });
       delivery.offline = offline;
+      const person = { delivery, dbPath, handed: 0 };
+      const publish = delivery.publish.bind(delivery);
+      delivery.publish = async (batch) => {
+        const receipts = await publish(batch);
+        person.handed += batch.length;
+        return receipts;
+      };
       const bytes = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(`${log} ${name}`)));
       const signer = dovetail.createEOASigner(bytes);
       const client = await dovetail.Client.create(signer, { delivery, dbPath, ...options });
-      people[name] = { client, delivery, signer, dbPath };
+      people[as] = Object.assign(person, { client, signer });
       return { inboxId: client.inboxId, installationId: client.installationId, account: client.accountIdentifier.identifier };
     };
 

@@ -105,7 +105,7 @@ fn maps_and_sets() {
                 assert_eq!(encode_set(&set), bytes);
             }
         }
-        let _ = (decode_inbox_map(bytes), decode_inbox_set(bytes), read_inbox(bytes));
+        let _ = (inbox_entries(bytes), decode_inbox_set(bytes), read_inbox(bytes));
     });
 }
 

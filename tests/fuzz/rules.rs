@@ -10,13 +10,13 @@ use crate::samples::samples;
 fn deltas() -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     for dictionary in &samples().dictionaries {
-        let members = decode_inbox_map(&dictionary[&GROUP_MEMBERSHIP]).expect("members");
+        let members = inbox_entries(&dictionary[&GROUP_MEMBERSHIP]).expect("members");
         for (inbox, entry) in members {
             let key = Key::Inbox(inbox);
             all.push(encode_map_delta(&[
-                MapMutation::Update(key.clone(), entry.clone()),
+                MapMutation::Update(key.clone(), entry.to_vec()),
                 MapMutation::Delete(key.clone()),
-                MapMutation::Insert(key.clone(), entry),
+                MapMutation::Insert(key.clone(), entry.to_vec()),
             ]));
             all.push(encode_set_delta(&[
                 SetMutation::Insert(key.clone()),

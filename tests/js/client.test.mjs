@@ -262,10 +262,15 @@ test("sends, lists and counts", async () => {
   assert.deepEqual(await filterOf({ excludeContentTypes: [Reaction] }), { excludeContentTypes: ["reaction"] });
   assert.deepEqual(await filterOf({ contentTypes: [] }), { contentTypes: [] });
   // Custom is every type without a name.
-  const custom = (await filterOf({ contentTypes: [Custom, Text] })).excludeContentTypes;
-  assert.ok(custom.length === 14 && custom.includes("reaction") && !custom.includes("text"));
+  const custom = await filterOf({ contentTypes: [Custom, Text] });
+  assert.deepEqual([custom.contentTypes, custom.alsoTypes, custom.excludeContentTypes.length], [undefined, ["text"], 14]);
+  assert.ok(custom.excludeContentTypes.includes("reaction") && !custom.excludeContentTypes.includes("text"));
+  // Reactions are given to who names them, not to who leaves out others.
   const named = await filterOf({ excludeContentTypes: [Custom, Text] });
-  assert.deepEqual([named.contentTypes.length, named.excludeContentTypes], [15, ["text"]]);
+  assert.deepEqual([named.contentTypes.length, named.excludeContentTypes], [13, ["text"]]);
+  assert.ok(!named.contentTypes.includes("reaction") && !named.contentTypes.includes("readReceipt"));
+  assert.deepEqual((await filterOf({ contentTypes: [Custom, Reaction] })).alsoTypes, ["reaction"]);
+  assert.deepEqual((await filterOf({ contentTypes: [Reaction], excludeContentTypes: [Custom] })).contentTypes, ["reaction"]);
   assert.equal(await dm.countMessages(), 1n);
   assert.equal((await dm.lastMessage()).content, "hi");
   assert.equal((await client.conversations.getMessageById("m1")).content, "hi");
@@ -325,6 +330,24 @@ test("consent goes to the conversation or to exactly the entities named", async 
   await client.preferences.setConsentStates(records);
   assert.deepEqual(pack.calls.at(-1), ["setConsent", records]);
   assert.equal(await client.preferences.getConsentState(ConsentEntityType.InboxId, "bb"), ConsentState.Denied);
+});
+
+test("CONS-010 what other installations decided is asked for by both names and streamed as updates", async () => {
+  const pack = await start({ syncDevices: async () => {} });
+  const client = await create(pack);
+  await client.preferences.sync();
+  await client.syncAllDeviceSyncGroups();
+  assert.deepEqual(pack.calls.slice(-2), [["syncDevices"], ["syncDevices"]]);
+  const stream = await client.preferences.streamPreferences();
+  const [{ filter, listener }] = pack.subscriptions;
+  assert.deepEqual(filter, { of: "consent" });
+  const records = [{ entityType: 1, entity: "bb", state: 2 }, { entityType: 0, entity: "cc", state: 1 }];
+  listener({ type: "consent", records });
+  const expected = records.map((consent) => ({ type: "ConsentUpdate", consent }));
+  assert.deepEqual((await stream.next()).value, expected);
+  await rejects(() => client.preferences.streamPreferences(null), "input.value", pack.api);
+  await client.close();
+  await rejects(() => client.preferences.sync(), "client.closed", pack.api);
 });
 
 test("streams subscribe with their filter, after a sync unless told not to", async () => {
@@ -424,6 +447,46 @@ test("a trap without a word, and a throw at once, settle too", async () => {
   await rejects(() => client.conversations.sync(), "bug.internal", pack.api);
   await rejects(() => client.conversations.syncAll(), "client.crashed", pack.api);
   await rejects(() => client.conversations.sync(), "client.crashed", pack.api);
+});
+
+test("streams of chosen content types, of deletions, and read times", async () => {
+  const pack = await start({ createDm: async () => view("c1"), lastReadTimes: async () => [["aa", 7n], ["bb", 9n]] });
+  const { ContentType } = pack.api;
+  const client = await create(pack);
+  const dm = await client.conversations.createDm("bb");
+  assert.deepEqual(await dm.lastReadTimes(), new Map([["aa", 7n], ["bb", 9n]]));
+  await dm.stream({ contentTypes: [ContentType.Reaction] });
+  await client.conversations.streamAllMessages({ excludeContentTypes: [ContentType.Text] });
+  const [messages, ids] = [await client.conversations.streamDeletedMessages(), await client.conversations.streamMessageDeletions()];
+  assert.deepEqual(
+    pack.subscriptions.map(({ filter }) => filter),
+    [
+      { of: "messages", conversationId: "c1", contentTypes: ["reaction"] },
+      { of: "messages", excludeContentTypes: ["text"] },
+      { of: "deletions" },
+      { of: "deletions" },
+    ],
+  );
+  // One that has expired is what such a stream is for.
+  const gone = { ...message("m1", "hi"), expiresAtNs: 1n };
+  for (const { listener } of pack.subscriptions.slice(2)) {
+    listener({ type: "message", message: message("m0", "hi") });
+    listener({ type: "deletion", message: gone });
+  }
+  const { value } = await messages.next();
+  assert.deepEqual([value.id, value.content, (await ids.next()).value], ["m1", "hi", "m1"]);
+});
+
+test("a stream does not give what has disappeared while it waited", async () => {
+  const pack = await start({ createDm: async () => view("c1") });
+  const client = await create(pack);
+  const stream = await client.conversations.streamAllMessages({ disableSync: true });
+  const [{ listener }] = pack.subscriptions;
+  const expiresAtNs = BigInt(Date.now() + 40) * 1_000_000n;
+  listener({ type: "message", message: { ...message("m1", "gone"), expiresAtNs } });
+  listener({ type: "message", message: message("m2", "stays") });
+  while (BigInt(Date.now()) * 1_000_000n < expiresAtNs) await new Promise((resolve) => setTimeout(resolve, 10));
+  assert.equal((await stream.next()).value.id, "m2");
 });
 
 test("a local signer signs with its key", async () => {

@@ -71,7 +71,7 @@ test("enums have the values other SDKs use", () => {
     GroupMessageKind: ["Application", "MembershipChange"],
     IdentifierKind: ["Ethereum", "Passkey"],
     ListConversationsOrderBy: ["CreatedAt", "LastActivity"],
-    MessageSortBy: ["SentAt", "InsertedAt"],
+    MessageSortBy: ["SentAt", "InsertedAt", "Delivered"],
     PermissionLevel: ["Member", "Admin", "SuperAdmin"],
     ActionStyle: ["Primary", "Secondary", "Danger"],
     Compression: ["Deflate", "Gzip"],

@@ -1,12 +1,13 @@
 //! What users do.
 
-use dovetail::base::InboxId;
+use dovetail::base::{InboxId, Platform as _};
 use dovetail::client::{NewGroup, Role, Setting};
+use dovetail::consent::{Entity, State};
 use dovetail::engine::history::HistoryOptions;
 use dovetail::meta::Base;
 use dovetail::meta::component::{APP_DATA, GROUP_DESCRIPTION, GROUP_MEMBERSHIP, GROUP_NAME};
 use dovetail::policy::{ADMINS_ONLY, ALL_MEMBERS, Action, Row, custom};
-use dovetail::store::rows::{GroupRow, GroupState, LeftOut};
+use dovetail::store::rows::{GroupKind, GroupRow, GroupState, LeftOut};
 use dovetail::wire::EncodedContent;
 
 use crate::promises::Want;
@@ -15,7 +16,7 @@ use crate::world::{MOST_DEVICES, Sim};
 
 const MOST_GROUPS: usize = 2;
 /// The acts of a storm, by their numbers in [`Sim::act`].
-const STORM: [usize; 16] = [1, 1, 10, 15, 15, 20, 20, 23, 23, 23, 25, 28, 30, 34, 34, 47];
+const STORM: [usize; 17] = [1, 1, 10, 15, 15, 20, 20, 23, 23, 23, 25, 28, 30, 34, 34, 47, 48];
 
 impl Sim {
     pub fn act(&mut self) {
@@ -24,7 +25,7 @@ impl Sim {
             return self.create(page);
         }
         // In a storm everybody changes the same group at once.
-        let act = if self.storm { *self.chance.pick(&STORM) } else { self.chance.below(48) };
+        let act = if self.storm { *self.chance.pick(&STORM) } else { self.chance.below(54) };
         match act {
             0 => self.create(page),
             1..=9 => self.write(page),
@@ -39,6 +40,7 @@ impl Sim {
             32 => self.revoke(),
             33 => self.create_dm(page),
             34..=42 => self.trouble(page),
+            48..=53 => self.decide(page),
             _ => {
                 let ms = [0, 1, 25, 700, 40_000][self.chance.below(5)];
                 trace::note(format!("{ms} ms pass"));
@@ -92,6 +94,7 @@ impl Sim {
     /// A group the page knows, more likely one it is in.
     fn some_group(&mut self, page: usize) -> Option<GroupRow> {
         let mut rows = self.devices[self.pages[page].device].groups();
+        rows.retain(|row| row.kind != GroupKind::Sync);
         if !self.chance.one_in(8) {
             rows.retain(|row| row.state == GroupState::Active);
         }
@@ -105,6 +108,9 @@ impl Sim {
 
     fn write(&mut self, page: usize) {
         let Some(GroupRow { id: group, .. }) = self.some_group(page) else { return self.sync(page) };
+        if self.clock_is_behind(page, &[Entity::Conversation(group)]) {
+            return self.sync(page);
+        }
         for _ in 0..1 + self.chance.below(3) / 2 {
             let text = self.new_text();
             trace::note(format!("{} writes {text}", self.label(page)));
@@ -213,5 +219,46 @@ impl Sim {
     pub fn names(&self, inboxes: &[InboxId]) -> Vec<&'static str> {
         let name = |inbox: &InboxId| self.people.iter().find(|person| person.inbox == *inbox);
         inboxes.iter().map(|inbox| name(inbox).map_or("?", |person| person.name)).collect()
+    }
+}
+
+impl Sim {
+    /// Somebody allows or denies a conversation or an inbox.
+    fn decide(&mut self, page: usize) {
+        let state = if self.chance.one_in(2) { State::Denied } else { State::Allowed };
+        let row = if self.chance.one_in(3) { None } else { self.some_group(page) };
+        let inboxes: Vec<InboxId> = self.people.iter().map(|person| person.inbox).collect();
+        let entity = match &row {
+            Some(row) => Entity::Conversation(row.id),
+            None => Entity::Inbox(*self.chance.pick(&inboxes)),
+        };
+        let set: Vec<Entity> = match row.as_ref().and_then(|row| row.dm) {
+            Some(dm) => {
+                let rows = self.devices[self.pages[page].device].groups().into_iter();
+                rows.filter(|row| row.dm == Some(dm)).map(|row| Entity::Conversation(row.id)).collect()
+            }
+            None => vec![entity],
+        };
+        if self.clock_is_behind(page, &set) {
+            return;
+        }
+        trace::note(format!("{} decides about {entity:?}: {state:?}", self.label(page)));
+        let decided = self.call(page, move |client| async move {
+            match entity {
+                Entity::Conversation(group) => client.set_conversation_consent(group, state).await,
+                entity => client.set_consent(entity, state).await,
+            }
+        });
+        let decided = decided.unwrap_or(Ok(()));
+        assert!(decided.is_ok(), "deciding: {decided:?}");
+        self.decisions += 1;
+    }
+
+    /// A device whose clock is behind what another one decided shows its own decision and loses it to
+    /// the other's everywhere else (a known limitation of CONS): nobody acts like that here.
+    fn clock_is_behind(&self, page: usize, entities: &[Entity]) -> bool {
+        let user = &self.pages[page].user;
+        let now = user.device.now();
+        entities.iter().any(|entity| user.record(*entity).is_some_and(|record| record.consented_at_ns > now))
     }
 }

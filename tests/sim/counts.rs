@@ -4,7 +4,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use dovetail::mls::{self, FrameKind};
-use dovetail::store::rows::{EnvelopeRow, EnvelopeState, MessageStatus};
+use dovetail::store::Table;
+use dovetail::store::rows::{EnvelopeRow, EnvelopeState, GroupKind, MessageStatus};
 
 use crate::common::dump::Dump;
 use crate::promises::Answer;
@@ -29,11 +30,14 @@ impl Sim {
         add("devices", self.devices.len());
         add("revoked", self.devices.iter().filter(|device| device.revoked).count());
         let answered = |of: fn(&Answer) -> bool| self.promises.iter().filter(|one| of(&one.answer)).count();
+        add("decisions", self.decisions);
         add("calls done", answered(|answer| matches!(answer, Answer::Done(_))));
         add("calls refused", answered(|answer| matches!(answer, Answer::Refused)));
         add("calls cut off", answered(|answer| matches!(answer, Answer::Unknown)));
         for device in &self.devices {
             let dump = Dump::of(&device.store);
+            add("consent records", dump.count(Table::Consent));
+            add("sync groups held", device.groups().iter().filter(|row| row.kind == GroupKind::Sync).count());
             add("message rows", dump.messages().len());
             let failed = |row: &&_| matches!(row, MessageStatus::Failed(_));
             add("failed messages", dump.messages().values().map(|row| &row.status).filter(failed).count());

@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dovetail::base::{GroupId, InboxId, InstallationId, SequenceId, Topic};
+use dovetail::consent::{Entity, State};
 use dovetail::identity::Log;
 use dovetail::mls::{self, FrameKind};
-use dovetail::store::rows::{EnvelopeRow, EnvelopeState, GroupRow};
+use dovetail::store::rows::{EnvelopeRow, EnvelopeState, GroupRow, OwedDecisionRow};
 use dovetail::wire::ClientEnvelope;
 
+use crate::common::devices::{agree, records};
 use crate::common::dump::Dump;
 use crate::common::forge;
 use crate::common::gate::distinct;
@@ -36,6 +38,7 @@ impl Sim {
             let told = page.told.borrow();
             assert_eq!(told.iter().collect::<BTreeSet<_>>().len(), told.len(), "a message was told twice");
         }
+        self.check_consent(&dumps);
         self.check_promises(&histories);
         self.check_messages(&dumps, &histories);
     }
@@ -68,10 +71,42 @@ impl Sim {
         }
         for member in &row.members {
             let (at, installations) = self.newest(member.inbox);
+            if self.put_off(dumps, member.inbox, group) {
+                let gone: Vec<_> =
+                    member.installations.iter().filter(|one| !installations.contains(one)).collect();
+                assert!(gone.is_empty(), "a revoked device stays: {gone:?}");
+                continue;
+            }
             assert_eq!(member.sequence_id, at, "GMOD-029: {:?}", self.names(&[member.inbox]));
             let there: BTreeSet<_> = member.installations.iter().copied().collect();
             assert_eq!(there, installations, "GMOD-029, GMOD-009: {:?}", self.names(&[member.inbox]));
             assert!(member.failed.is_empty(), "failed: {:?}", member.failed);
+        }
+    }
+
+    /// True where own new devices need not be: a device of the inbox has denied the conversation.
+    fn put_off(&self, dumps: &[Dump], inbox: InboxId, group: GroupId) -> bool {
+        let entity = Entity::Conversation(group);
+        let denies = |dump: &Dump| records(dump).get(&entity).is_some_and(|one| one.state == State::Denied);
+        self.devices.iter().zip(dumps).any(|(device, dump)| device.inbox == inbox && denies(dump))
+    }
+
+    /// Devices of one inbox agree about every decision, and have told all of theirs.
+    fn check_consent(&self, dumps: &[Dump]) {
+        for person in &self.people {
+            let own: Vec<usize> =
+                person.devices.iter().copied().filter(|at| !self.devices[*at].revoked).collect();
+            // A conversation that was left and joined again begins anew, by the time of each Welcome.
+            let mut again = BTreeSet::new();
+            for at in &person.devices {
+                let stays = self.devices[*at].stays.borrow();
+                again.extend(stays.iter().filter(|(_, stays)| stays.len() > 1).map(|(group, _)| *group));
+            }
+            agree(&own.iter().map(|at| &dumps[*at]).collect::<Vec<_>>(), &again);
+            for at in own.iter().filter(|_| own.len() > 1) {
+                let owed = dumps[*at].rows::<OwedDecisionRow>();
+                assert!(owed.is_empty(), "{} has not told: {owed:?}", self.devices[*at].label);
+            }
         }
     }
 
@@ -97,7 +132,7 @@ impl Sim {
         });
         let log = Log::replay(inbox, updates).expect("a log");
         let state = log.latest().expect("a state").expect("an inbox");
-        (log.head(), state.installations())
+        (log.head(), state.installations().into_iter().collect())
     }
 
     /// No installation handed out two commits of one epoch, unless the first was refused for good.

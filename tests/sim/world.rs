@@ -44,6 +44,8 @@ pub struct Sim {
     pub created: usize,
     /// Texts made so far.
     pub texts: usize,
+    /// Decisions of users.
+    pub decisions: usize,
     /// The service repeats what was published; it refuses some; strangers publish too.
     pub replays: bool,
     pub refusals: bool,
@@ -72,6 +74,7 @@ impl Sim {
             running: Vec::new(),
             created: 0,
             texts: 0,
+            decisions: 0,
             replays,
             refusals,
             hostile,

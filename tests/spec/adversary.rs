@@ -231,7 +231,7 @@ fn gmod_021_commits_that_break_a_rule_leave_the_state_as_it_was() {
         CommitPlan { app_data, dictionary_after, force_self_update: true, ..CommitPlan::default() }
     };
     // A third inbox, with and without its membership entry.
-    let adds = vec![case.mallory.key_package(stranger.client.installation())];
+    let adds = vec![case.mallory.key_package(stranger.client.installation()).into()];
     case.refused(commit(CommitPlan { adds: adds.clone(), ..CommitPlan::default() }), "DMS-004");
     let entry = dovetail::members::Entry { sequence_id: forge::newest_update(&stranger), failed: [].into() };
     let insert = MapMutation::Insert(Key::Inbox(stranger.inbox()), entry.encode());

@@ -1,7 +1,9 @@
 //! Consent as an app lives it: defaults, decisions, what sending implies, what a duplicate inherits,
 //! and what a list shows.
 
-use dovetail::base::{GroupId, Nanos};
+use std::rc::Rc;
+
+use dovetail::base::{GroupId, Nanos, Topic};
 use dovetail::consent::{Entity, Record, State};
 use dovetail::engine::list::ListOptions;
 use dovetail::meta::component::CREATOR_INBOX_ID;
@@ -10,6 +12,7 @@ use dovetail::store::rows::{ConsentRow, MessageStatus};
 
 use crate::common::dump::{self, Dump};
 use crate::common::forge::{self, Forger};
+use crate::common::gate::Twist;
 use crate::common::{User, World};
 
 fn record(user: &User, group: GroupId) -> Option<Record> {
@@ -245,11 +248,19 @@ fn cons_023_the_own_inboxs_group_is_allowed_at_time_0() {
     let (first, second, bo) = (world.user("alice"), world.user("alice"), world.user("bo"));
     let group = first.dm(&bo);
     first.sync();
+    // The decision itself comes later.
+    let told = Topic::Group(first.sync_group());
+    let late: Twist =
+        Rc::new(move |_, answer| Ok(answer.into_iter().filter(|one| one.topic != told).collect()));
+    *second.gate.twist.borrow_mut() = Some(late);
     second.sync();
     bo.sync();
     let stored = record(&second, group).unwrap();
     assert_eq!((stored.state, stored.consented_at_ns), (State::Allowed, Nanos(0)));
     assert_eq!(record(&bo, group), None);
+    *second.gate.twist.borrow_mut() = None;
+    second.sync();
+    assert_eq!(record(&second, group), record(&first, group));
 }
 
 #[test]

@@ -1,15 +1,13 @@
 //! The floor, across versions of the client: what an older build holds, a newer one goes on with.
 
-use std::collections::BTreeMap;
-
-use dovetail::base::{Nanos, SequenceId, Topic};
+use dovetail::base::{Map, Nanos, SequenceId, Set, Topic};
 use dovetail::engine::receive::{Known, Outcomes, pause_as_loaded, receive};
 use dovetail::engine::state::{GroupCtx, Me, MlsState, ThreadCtx};
 use dovetail::engine::unit::Unit;
 use dovetail::members::{Reference, Resolution, States};
 use dovetail::meta::component::{GROUP_NAME, MIN_SUPPORTED_PROTOCOL_VERSION};
 use dovetail::mls::InstallationKeys;
-use dovetail::store::rows::{CountersRow, InstallationRow, PositionRow};
+use dovetail::store::rows::{CountersRow, InstallationRow, NotesRow, PositionRow};
 
 use crate::common::User;
 use crate::common::dump::Dump;
@@ -40,12 +38,21 @@ fn read_on(gang: &Gang, ctx: &mut GroupCtx, version: &str) -> Vec<Outcomes> {
         let reference = Reference { inbox: member.inbox, sequence_id: member.sequence_id };
         states.insert(reference, Resolution::Installations(member.installations.iter().copied().collect()));
     }
-    let messages = BTreeMap::new();
+    let messages = Map::new();
     let echoes = Default::default();
-    let known = Known { me: &me, identity: &states, messages: &messages, careful: false, echoes: &echoes };
+    let identity = |_: &Set<Reference>| states.clone();
+    let known = Known {
+        me: &me,
+        identity: &identity,
+        early: true,
+        messages: &messages,
+        careful: false,
+        echoes: &echoes,
+    };
     let id = ctx.row.thread();
-    let (consents, transcripts) = (BTreeMap::new(), Vec::new());
-    let mut thread = ThreadCtx { id, row: None, revision: 0, consents, transcripts };
+    let (consents, transcripts) = (Map::new(), Vec::new());
+    let (notes, notes_revision) = (NotesRow::empty(id), 0);
+    let mut thread = ThreadCtx { id, row: None, revision: 0, consents, transcripts, notes, notes_revision };
     let mut unit = Unit::new(Nanos(1), CountersRow::default(), 0);
     let mut outcomes = Vec::new();
     for envelope in gang.world.delivery.stored(Topic::Group(gang.group)) {
@@ -59,7 +66,8 @@ fn read_on(gang: &Gang, ctx: &mut GroupCtx, version: &str) -> Vec<Outcomes> {
     outcomes
 }
 
-fn raise(gang: &Gang, floor: &str) -> SequenceId {
+/// Commits a floor that no client here satisfies.
+pub fn raise(gang: &Gang, floor: &str) -> SequenceId {
     let raw = Raw::write(MIN_SUPPORTED_PROTOCOL_VERSION, floor.as_bytes());
     let sealed = gang.by(ROOT).raw_commit(gang.group, raw);
     let receipt = gang.by(ROOT).publish(gang.group, sealed.bytes);

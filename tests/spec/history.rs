@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use dovetail::base::{GroupId, InboxId, Nanos};
-use dovetail::engine::history::{HistoryOptions, SortBy};
+use dovetail::engine::history::{HistoryOptions, SortBy, Types};
 use dovetail::store::rows::{MessageKind, MessageRow, MessageStatus};
 use dovetail::wire::EncodedContent;
 use proptest::prelude::*;
@@ -37,11 +37,14 @@ fn thread() -> (User, User, GroupId) {
 }
 
 fn model(rows: &[MessageRow], options: &HistoryOptions) -> Vec<MessageRow> {
+    let waits = |row: &MessageRow| row.status == MessageStatus::Unpublished;
+    let place = |row: &MessageRow| (waits(row), row.sent_ns);
+    let bound = |at: Nanos| (rows.iter().any(|row| waits(row) && row.sent_ns == at), at);
     let mut page: Vec<MessageRow> =
         rows.iter()
             .filter(|row| row.kind == options.kind.unwrap_or(MessageKind::Application))
-            .filter(|row| options.sent_after.is_none_or(|after| row.sent_ns > after))
-            .filter(|row| options.sent_before.is_none_or(|before| row.sent_ns < before))
+            .filter(|row| options.sent_after.is_none_or(|after| place(row) > bound(after)))
+            .filter(|row| options.sent_before.is_none_or(|before| place(row) < bound(before)))
             .filter(|row| {
                 options.status.as_ref().is_none_or(|status| {
                     std::mem::discriminant(status) == std::mem::discriminant(&row.status)
@@ -50,8 +53,8 @@ fn model(rows: &[MessageRow], options: &HistoryOptions) -> Vec<MessageRow> {
             .filter(|row| !options.exclude_senders.contains(&row.sender_inbox))
             .filter(|row| {
                 let type_id = &row.content_type.type_id;
-                options.content_types.as_ref().is_none_or(|types| types.contains(type_id))
-                    && !options.exclude_content_types.contains(type_id)
+                options.types.only.as_ref().is_none_or(|types| types.contains(type_id))
+                    && !options.types.except.contains(type_id)
             })
             .filter(|row| options.sort_by != SortBy::Delivered || row.delivery.is_some())
             .cloned()
@@ -60,7 +63,6 @@ fn model(rows: &[MessageRow], options: &HistoryOptions) -> Vec<MessageRow> {
         SortBy::Delivered => a.delivery.cmp(&b.delivery),
         SortBy::InsertedAt => (a.inserted_ns, a.id).cmp(&(b.inserted_ns, b.id)),
         SortBy::SentAt => {
-            let place = |row: &MessageRow| (row.status == MessageStatus::Unpublished, row.sent_ns);
             place(a).cmp(&place(b)).then(a.inserted_ns.cmp(&b.inserted_ns)).then(a.id.cmp(&b.id))
         }
     });
@@ -107,8 +109,7 @@ fn options(times: Vec<Nanos>, senders: Vec<InboxId>) -> impl Strategy<Value = Hi
                     sent_before: before,
                     kind,
                     status,
-                    content_types: types,
-                    exclude_content_types: not,
+                    types: Types { only: types, also: Vec::new(), except: not },
                     exclude_senders: senders,
                 }
             },

@@ -88,7 +88,7 @@ fn join_074_a_used_key_package_is_replaced_and_its_keys_are_destroyed_a_day_late
     // Within the day, a Welcome made with the old one still opens, and is no reason for another.
     let entries = [&carol, &bo].map(|user| (user.inbox(), forge::newest_update(user)));
     forger.create(GROUP, &forge::dm_dictionary(carol.inbox(), bo.inbox(), &entries));
-    let plan = mls::CommitPlan { adds: vec![old.package.clone()], ..Default::default() };
+    let plan = mls::CommitPlan { adds: vec![old.package.clone().into()], ..Default::default() };
     let sealed = forger.commit(GROUP, plan);
     let welcome = sealed.welcome.unwrap();
     let anchor = forger.publish(GROUP, sealed.bytes).sequence_id;

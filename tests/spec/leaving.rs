@@ -69,7 +69,8 @@ fn a_peers_message_arrives_within_100_ms_while_more_are_sent() {
     let (alice, bo, group) = live(3);
     let heard = Rc::new(RefCell::new(Vec::new()));
     let (told, world) = (heard.clone(), alice.world.clone());
-    let interest = Interest::Messages { conversation: Some(group), kind: None, states: None };
+    let interest =
+        Interest::Messages { conversation: Some(group), kind: None, states: None, types: Default::default() };
     let listener = move |news| {
         if let News::Message(row) = news {
             told.borrow_mut().push((text_of(&row), world.now_ms()));

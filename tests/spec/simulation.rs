@@ -15,6 +15,7 @@ use dovetail::store::rows::{EnvelopeRow, MessageKind, MessageStatus};
 use dovetail::wire::EncodedContent;
 
 use crate::common::chance::Chance;
+use crate::common::devices::agree;
 use crate::common::dump::{self, Dump};
 use crate::common::gate::Plan;
 use crate::common::{User, World, text_of};
@@ -32,7 +33,7 @@ struct Device {
     told: Rc<RefCell<Vec<MessageId>>>,
     events: Option<EventSubscription>,
     sent: usize,
-    /// Another tab has the same database.
+    /// Another tab has the same database, or another device the same inbox.
     shared: bool,
 }
 
@@ -46,13 +47,10 @@ impl Device {
     }
 
     fn listen(&mut self) {
-        let (told, own) = (self.told.clone(), self.user.client.installation());
+        let told = self.told.clone();
         self.events = Some(self.user.client.subscribe(move |event| {
-            if let Event::Message { row, .. } = event
-                && row.sender_installation != own
-                && row.status == MessageStatus::Published
-            {
-                told.borrow_mut().push(row.id);
+            if let Event::Received { id, .. } = event {
+                told.borrow_mut().push(*id);
             }
         }));
     }
@@ -103,6 +101,11 @@ impl Sim {
                 }
                 devices.push(device);
             }
+        }
+        // What another device decides counts as much.
+        let inboxes: Vec<_> = devices.iter().map(|device| device.user.inbox()).collect();
+        for device in &mut devices {
+            device.shared |= inboxes.iter().filter(|inbox| **inbox == device.user.inbox()).count() > 1;
         }
         let replays = chance.one_in(3);
         let (accepted, unsure) = Default::default();
@@ -280,6 +283,11 @@ impl Sim {
         assert!(self.accepted.is_subset(&shown), "lost: {:?}", self.accepted.difference(&shown));
         let known: BTreeSet<String> = self.accepted.union(&self.unsure).cloned().collect();
         assert!(shown.is_subset(&known));
+        for inbox in self.devices.iter().map(|device| device.user.inbox()).collect::<BTreeSet<_>>() {
+            let own = self.devices.iter().filter(|device| device.user.inbox() == inbox);
+            let dumps: Vec<Dump> = own.map(|device| Dump::of(&device.user.store)).collect();
+            agree(&dumps.iter().collect::<Vec<_>>(), &BTreeSet::new());
+        }
         let rows = first.history(winner, Default::default());
         assert!(rows.iter().all(|row| row.status == MessageStatus::Published), "{:?}", text_of(&rows[0]));
     }

@@ -27,6 +27,7 @@ import {
   type Reaction,
   ReactionAction,
   ReactionSchema,
+  type UserPreferenceUpdate,
   createEOASigner,
   decompressContent,
   decryptAttachment,
@@ -153,12 +154,31 @@ if (typeof poll === "object" && "referenceId" in poll) {
   void said;
 }
 
+await client.preferences.sync();
+await client.syncAllDeviceSyncGroups();
+for await (const updates of await client.preferences.streamPreferences()) {
+  const changes: UserPreferenceUpdate[] = updates;
+  changes.forEach(({ type, consent }) => [type, consent.state]);
+}
 const states: InboxState[] = await Client.fetchInboxStates(["aa"], { delivery });
 const installations: Installation[] = (await client.preferences.inboxState()).installations;
 await client.revokeInstallations(installations.map(({ bytes }) => bytes));
 await Client.revokeInstallations(wallet, "aa", [installations[0]?.id ?? ""], "local");
 const reached: Map<string, boolean> = await Client.canMessage([signer.getIdentifier()]);
 const end: bigint | undefined = (await client.fetchKeyPackageStatuses(["aa"])).get("aa")?.lifetime?.notAfter;
+
+for await (const event of await client.streamEvents({ kinds: ["consent.changed", "message.received"] })) {
+  const decided: ConsentState | undefined = event.type === "consent.changed" ? event.state : undefined;
+  const type: string | undefined = event.type === "message.received" ? event.contentType?.typeId : undefined;
+  // @ts-expect-error: an event cannot be changed
+  event.type = "lagged";
+  console.log(decided, type);
+}
+// @ts-expect-error: no such kind
+await client.streamEvents({ kinds: ["message.sent"] });
+const durable = await client.conversations.consume({ scope: { consentStates: [ConsentState.Allowed] } });
+const cursor: string | undefined = (await durable.next()).value?.cursor;
+await client.conversations.replay(cursor, { onValue: async ({ id }) => console.log(id) });
 
 try {
   await polls.close();

@@ -106,6 +106,73 @@ fn ident_004_updates_come_in_ascending_order() {
     assert!(Log::replay(OWNER.inbox(), reversed).is_err());
 }
 
+/// The log as a database gives it back: each update with whether it was accepted.
+fn kept(updates: &[(SequenceId, Vec<u8>)]) -> Vec<(SequenceId, Vec<u8>, bool)> {
+    let mut log = Log::new(OWNER.inbox());
+    let judged = |(id, bytes): &(SequenceId, Vec<u8>)| {
+        let accepted = log.push(*id, bytes) == Ok(Verdict::Accepted);
+        (*id, bytes.clone(), accepted)
+    };
+    updates.iter().map(judged).collect()
+}
+
+fn restored(kept: &[(SequenceId, Vec<u8>, bool)]) -> Log {
+    let mut log = Log::new(OWNER.inbox());
+    for (id, bytes, accepted) in kept {
+        log.restore(*id, bytes, *accepted).unwrap();
+    }
+    log
+}
+
+/// Every kind of action, by one account, by several, by devices and by the one that recovers.
+fn eventful() -> Vec<(SequenceId, Vec<u8>)> {
+    let by = |wallet| By::Wallet(wallet);
+    let mut all = updates();
+    let later = [
+        update(5, &[add_wallet(OTHER, by(OWNER)), add_device(TABLET, by(OTHER))]),
+        update(6, &[add_device(PHONE, by(OWNER))]),
+        update(7, &[recover(STRANGER.identifier(), OWNER), revoke(OTHER.member(), STRANGER)]),
+        update(8, &[revoke(LAPTOP.member(), OWNER)]),
+        update(9, &[add_wallet(OTHER, By::Device(PHONE))]),
+    ];
+    all.extend([50, 60, 70, 80, 90].into_iter().map(at).zip(later.iter().map(IdentityUpdate::encode)));
+    all
+}
+
+#[test]
+fn gmod_013_a_log_read_back_means_what_it_meant() {
+    let (updates, replayed) = (eventful(), Log::replay(OWNER.inbox(), eventful()).unwrap());
+    let restored = restored(&kept(&updates));
+    for (id, _) in &updates {
+        assert_eq!(restored.state_at(*id), replayed.state_at(*id), "{id:?}");
+    }
+    assert_eq!(restored.len(), replayed.len());
+    assert!(replayed.latest().unwrap().unwrap().identifiers().contains(&OTHER.identifier()));
+    let mut log = Log::new(OWNER.inbox());
+    log.restore(at(2), &updates[0].1, true).unwrap();
+    assert_eq!(log.restore(at(2), &updates[1].1, true), Err(IdentityError::OutOfOrder(at(2))));
+}
+
+#[test]
+fn ident_030_only_what_was_accepted_is_not_verified_again() {
+    // Signed by nobody.
+    let mut forged = update(1, &[create(OWNER), add_device(PHONE, By::Wallet(OWNER))]);
+    for action in &mut forged.actions {
+        if let Action::Add { new: Signature::Installation { signature, .. }, .. } = action {
+            signature[0] ^= 1;
+        }
+    }
+    let bytes = forged.encode();
+    let mut log = Log::new(OWNER.inbox());
+    assert_eq!(log.push(at(1), &bytes), Ok(Verdict::Refused(Refusal::BadSignature)));
+    assert_eq!(restored(&[(at(1), bytes.clone(), false)]).latest(), Ok(None));
+    // Nobody but us can have noted that it was accepted: what it says is taken.
+    assert_eq!(installations(&restored(&[(at(1), bytes, true)]), 1), [PHONE.id()]);
+    // The rules still stand.
+    let stranger = update(1, &[create(OWNER), add_device(PHONE, By::Device(TABLET))]).encode();
+    assert_eq!(restored(&[(at(1), stranger, true)]).latest(), Ok(None));
+}
+
 #[test]
 fn ident_061_states_behind_an_unverifiable_update_are_unknown() {
     let mut log = log();

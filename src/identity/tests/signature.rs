@@ -1,6 +1,6 @@
 //! Signatures: known vectors, encodings, contexts.
 
-use k256::ecdsa::Signature as EcSignature;
+use k256::ecdsa::{RecoveryId, Signature as EcSignature, VerifyingKey};
 use proptest::prelude::*;
 
 use super::*;
@@ -129,6 +129,30 @@ proptest! {
         prop_assume!(address_of(&secret).is_ok());
         let signature = Signature::Erc191(sign_erc191(&secret, &text).unwrap());
         prop_assert_eq!(signature.check(&text).unwrap().signer, signer(address_of(&secret).unwrap()));
+    }
+
+    #[test]
+    fn ident_030_the_signer_is_whom_recovery_and_verification_find(
+        secret in any::<[u8; 32]>(), text in ".{0,20}", change in proptest::option::of((0usize..64, 1u8..)),
+        odd: bool,
+    ) {
+        prop_assume!(address_of(&secret).is_ok());
+        let mut bytes = sign_erc191(&secret, &text).unwrap();
+        if let Some((at, by)) = change {
+            bytes[at] ^= by;
+            bytes[64] = 27 + u8::from(odd);
+        }
+        let given = EcSignature::from_slice(&bytes[..64]).ok();
+        let found = given.and_then(|given| {
+            let (low, odd) = match given.normalize_s() {
+                Some(low) => (low, bytes[64] == 27),
+                None => (given, bytes[64] == 28),
+            };
+            let (hash, id) = (super::super::signature::personal_hash(&text), RecoveryId::new(odd, false));
+            VerifyingKey::recover_from_prehash(&hash, &low, id).ok()
+        });
+        let expected = found.map(|key| signer(super::super::signature::address(&key)));
+        prop_assert_eq!(Signature::Erc191(bytes).check(&text).ok().map(|checked| checked.signer), expected);
     }
 
     #[test]

@@ -17,7 +17,7 @@ fn gmod_016_an_own_commit_shows_the_same_facts_as_at_its_receivers() {
         update(0x8004, b"newest"),
         (0x8000, AppDataOp::Remove),
     ]);
-    plan.adds = vec![fourth.key_package().bytes];
+    plan.adds = vec![fourth.key_package().bytes.into()];
     plan.removes = vec![2];
     let sealed = all[0].commit(plan);
     let facts = all[1].receive(&sealed.bytes);
@@ -116,10 +116,10 @@ fn a_plan_must_name_what_it_changes() {
     let own = CommitPlan { removes: vec![0], ..plan(vec![]) };
     let refused = all[0].run(|scratch, group, keys| commit(scratch, group, keys, own));
     assert!(matches!(refused, Err(SealError::Invalid(_))));
-    let garbage = CommitPlan { adds: vec![vec![1, 2, 3]], ..plan(vec![]) };
+    let garbage = CommitPlan { adds: vec![vec![1, 2, 3].into()], ..plan(vec![]) };
     let refused = all[0].run(|scratch, group, keys| commit(scratch, group, keys, garbage));
     assert_eq!(refused, Err(SealError::KeyPackage(KeyPackageError::Malformed)));
-    let twice = CommitPlan { adds: vec![all[1].key_package().bytes], ..plan(vec![]) };
+    let twice = CommitPlan { adds: vec![all[1].key_package().bytes.into()], ..plan(vec![]) };
     let refused = all[0].run(|scratch, group, keys| commit(scratch, group, keys, twice));
     assert!(matches!(refused, Err(SealError::Invalid(_))));
     assert!(!all[0].group().has_pending_commit());
@@ -146,7 +146,7 @@ fn growing_and_shrinking_keeps_every_prediction_of_the_tree() {
         let mut plan = CommitPlan { dictionary_after: base.dictionary, ..CommitPlan::default() };
         let mut fresh: Vec<Party> = (0..round % 4).map(|n| Party::new(100 + 10 * round + n)).collect();
         let packages: Vec<_> = fresh.iter_mut().map(Party::key_package).collect();
-        plan.adds = packages.iter().map(|package| package.bytes.clone()).collect();
+        plan.adds = packages.iter().map(|package| package.bytes.clone().into()).collect();
         for _ in 0..(round + 1) % 3 {
             let leaving = all.remove(1 + usize::from(round) % (all.len() - 1));
             plan.removes.push(leaving.group().own_leaf().unwrap().index);

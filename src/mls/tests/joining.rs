@@ -11,7 +11,7 @@ fn invited() -> (Party, Party, MadeKeyPackage, Vec<u8>) {
     let (mut first, mut second) = (Party::new(1), Party::new(2));
     first.create(&dictionary());
     let package = second.key_package();
-    let adds = vec![package.bytes.clone()];
+    let adds = vec![package.bytes.clone().into()];
     let sealed = first.commit(CommitPlan { adds, dictionary_after: dictionary(), ..CommitPlan::default() });
     first.read_back();
     (first, second, package, sealed.welcome.unwrap())
@@ -154,7 +154,7 @@ fn a_removed_device_is_told_and_joins_again_over_its_old_rows() {
     let refused = second.run(|scratch, group, keys| commit(scratch, group, keys, plan.clone()));
     assert_eq!(refused, Err(SealError::Inactive));
 
-    let sealed = first.commit(CommitPlan { adds: vec![package.bytes.clone()], ..plan });
+    let sealed = first.commit(CommitPlan { adds: vec![package.bytes.clone().into()], ..plan });
     first.read_back();
     let sealed_welcome = sealed.welcome.unwrap();
     let join = inspect(&second.scratch, &sealed_welcome, 9).unwrap();

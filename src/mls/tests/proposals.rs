@@ -134,7 +134,7 @@ fn a_commit_is_applied_whatever_clock_its_receivers_have() {
         keep(&mut all[0], &proposal);
         keep(&mut all[2], &proposal);
         let plan = CommitPlan {
-            adds: vec![packages[0].bytes.clone()],
+            adds: vec![packages[0].bytes.clone().into()],
             kept: all[0].group().kept_proposals().into_iter().map(|(id, _)| id).collect(),
             dictionary_after: dictionary(),
             ..CommitPlan::default()

@@ -156,10 +156,10 @@ fn bounded_lifetimes_are_refused_by_adders_and_shown_to_receivers() {
         assert_eq!(checked, Err(KeyPackageError::BoundedLifetime));
     }
     let plan = CommitPlan { dictionary_after: dictionary(), ..CommitPlan::default() };
-    let late = CommitPlan { adds: vec![expired], ..plan.clone() };
+    let late = CommitPlan { adds: vec![expired.into()], ..plan.clone() };
     let refused = all[0].run(|scratch, group, keys| commit(scratch, group, keys, late));
     assert_eq!(refused, Err(SealError::KeyPackage(KeyPackageError::BoundedLifetime)));
-    let sealed = all[0].commit(CommitPlan { adds: vec![current], ..plan });
+    let sealed = all[0].commit(CommitPlan { adds: vec![current.into()], ..plan });
     let mut group = all[1].group();
     let staged = open_and_stage(&all[1].scratch, &mut group, &sealed.bytes).unwrap();
     let add = &staged.facts().proposals[0].kind;

@@ -19,16 +19,16 @@ fn touched(changes: &ScratchChanges) -> Vec<(u8, u16, bool)> {
 }
 
 #[test]
-fn only_changed_pages_are_taken_and_only_touched_parts_encoded() {
+fn only_changed_pages_are_taken_and_only_touched_parts_compared() {
     let mut scratch = scratch();
-    let before = scratch.encodings;
+    let before = scratch.compared;
     let mut secrets = vec![1u8; 10_000];
     secrets[5_000] = 2;
     scratch.put(GROUP, Entity::MessageSecrets, &[], &secrets).unwrap();
     assert_eq!(touched(&scratch.take_changes().unwrap()), [(0, 1, true)]);
-    assert_eq!(scratch.encodings, before + 1);
+    assert_eq!(scratch.compared, before + 1);
     assert!(scratch.take_changes().unwrap().is_empty());
-    assert_eq!(scratch.encodings, before + 1);
+    assert_eq!(scratch.compared, before + 1);
 }
 
 #[test]

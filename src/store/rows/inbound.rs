@@ -97,7 +97,28 @@ impl Row for AssociationRow {
     }
 }
 
-/// How far an app has acknowledged the durable stream, for one group (PROC-026).
+/// How far an app has acknowledged the durable stream, whatever the group. Written under a revision
+/// check: the client that wrote it last is the one that may write it next (PROC-031).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConsumedRow {
+    /// Nothing up to this delivery number is due any more.
+    pub acknowledged: u64,
+}
+
+impl ConsumedRow {
+    /// The only key; a group's id is longer.
+    pub const KEY: &[u8] = b"all";
+}
+
+impl Row for ConsumedRow {
+    const TABLE: Table = Table::Consumers;
+    fn key(&self) -> Vec<u8> {
+        Self::KEY.to_vec()
+    }
+}
+
+/// How far an app has acknowledged the durable stream, for one group (PROC-026): beyond
+/// [`ConsumedRow`], for a stream that left other groups out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConsumerRow {
     /// The group.

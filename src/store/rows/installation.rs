@@ -1,9 +1,10 @@
-//! Rows of the table `meta`: the installation, the key package it offers, and the counters.
+//! Rows of the table `meta`: the installation, the key package it offers, the counters, and the sync
+//! groups of the inbox's devices.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Row, bytes};
-use crate::base::{InboxId, InstallationId, Nanos};
+use crate::base::{GroupId, InboxId, InstallationId, Nanos};
 use crate::store::Table;
 
 /// The installation this database belongs to. Holds its private key, so it has no `Debug`.
@@ -85,6 +86,26 @@ impl CountersRow {
 }
 
 impl Row for CountersRow {
+    const TABLE: Table = Table::Meta;
+    fn key(&self) -> Vec<u8> {
+        Self::KEY.to_vec()
+    }
+}
+
+/// Every sync group of the own inbox this installation has created or joined, written under a
+/// revision check.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SyncGroupsRow {
+    /// Their ids, in that order.
+    pub groups: Vec<GroupId>,
+}
+
+impl SyncGroupsRow {
+    /// The only key.
+    pub const KEY: &[u8] = b"sync_groups";
+}
+
+impl Row for SyncGroupsRow {
     const TABLE: Table = Table::Meta;
     fn key(&self) -> Vec<u8> {
         Self::KEY.to_vec()

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Row, bytes};
 use crate::base::{GroupId, InboxId, InstallationId, MessageId, Nanos, SequenceId, ThreadId};
 use crate::store::Table;
+use crate::wire::ContentType;
 
 /// What kind of message a row is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,6 +14,8 @@ pub enum MessageKind {
     Application,
     /// Derived here from an applied commit or a join (GMOD-034).
     MembershipChange,
+    /// Sent by a member and taken back since (PROC-037): its content is gone, everything else stays.
+    Deleted,
 }
 
 /// How far a message got.
@@ -37,6 +40,12 @@ pub struct ContentTypeView {
     pub major: u32,
     /// Minor version.
     pub minor: u32,
+}
+
+impl From<ContentType> for ContentTypeView {
+    fn from(of: ContentType) -> Self {
+        Self { authority: of.authority, type_id: of.type_id, major: of.major, minor: of.minor }
+    }
 }
 
 /// A message.
@@ -66,7 +75,7 @@ pub struct MessageRow {
     pub sender_installation: InstallationId,
     /// Its content type.
     pub content_type: ContentTypeView,
-    /// The serialised EncodedContent.
+    /// The serialised EncodedContent; of a deleted message the inbox that took it back.
     #[serde(with = "bytes")]
     pub content: Vec<u8>,
     /// Hidden and deleted from then on (META-050).
@@ -74,6 +83,27 @@ pub struct MessageRow {
 }
 
 impl MessageRow {
+    /// Takes the content away; `by` took the message back.
+    pub fn delete(&mut self, by: InboxId) {
+        self.kind = MessageKind::Deleted;
+        self.content = by.0.to_vec();
+    }
+
+    /// Who took the message back, if anybody did.
+    pub fn deleted_by(&self) -> Option<InboxId> {
+        (self.kind == MessageKind::Deleted).then(|| InboxId::from_slice(&self.content).ok())?
+    }
+
+    /// True for what members sent, taken back or not.
+    pub fn is_sent(&self) -> bool {
+        self.kind != MessageKind::MembershipChange
+    }
+
+    /// True once it has disappeared (META-051), whether or not the row is still there.
+    pub fn is_gone(&self, now: Nanos) -> bool {
+        self.expires_ns.is_some_and(|at| at <= now)
+    }
+
     /// Order within a thread: delivery time, then id; rows not read back yet come last. A failed
     /// one will never be read back and stays where it was written, by the local clock.
     pub fn sort_key(&self) -> Vec<u8> {
@@ -144,6 +174,9 @@ pub struct AnnotationRow {
 }
 
 impl AnnotationRow {
+    /// Length of its keys: other keys of the table differ in it.
+    pub const KEY_LEN: usize = 2 * MessageId::LEN;
+
     /// The prefix of everything about a message.
     pub fn target_prefix(target: MessageId) -> Vec<u8> {
         target.as_bytes().to_vec()
@@ -154,5 +187,38 @@ impl Row for AnnotationRow {
     const TABLE: Table = Table::Annotations;
     fn key(&self) -> Vec<u8> {
         [self.target.0, self.message.0].concat()
+    }
+}
+
+/// What a thread keeps about messages that are no messages of their own. Written under a revision
+/// check.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotesRow {
+    /// The thread.
+    pub thread: ThreadId,
+    /// There is or was an [`AnnotationRow`] of one of its messages.
+    pub annotated: bool,
+    /// Time of the newest read receipt of each inbox.
+    pub read: Vec<(InboxId, Nanos)>,
+    /// Messages that were taken back before they were stored here, the latest last.
+    pub awaited: Vec<MessageId>,
+}
+
+impl NotesRow {
+    /// Of a thread without any.
+    pub fn empty(thread: ThreadId) -> Self {
+        Self { thread, annotated: false, read: Vec::new(), awaited: Vec::new() }
+    }
+
+    /// The key of a thread's notes.
+    pub fn key_of(thread: ThreadId) -> Vec<u8> {
+        thread.to_key()
+    }
+}
+
+impl Row for NotesRow {
+    const TABLE: Table = Table::Annotations;
+    fn key(&self) -> Vec<u8> {
+        Self::key_of(self.thread)
     }
 }

@@ -12,9 +12,11 @@ mod outbox;
 mod thread;
 
 pub use group::{GroupKind, GroupRow, GroupState, Hold, MemberView, SettingsView};
-pub use inbound::{AssociationRow, ConsumerRow, EnvelopeRow, EnvelopeState, PositionRow};
-pub use installation::{CountersRow, InstallationRow, OfferRow};
-pub use message::{AnnotationRow, ContentTypeView, MessageKind, MessageRow, MessageStatus, TranscriptRow};
+pub use inbound::{AssociationRow, ConsumedRow, ConsumerRow, EnvelopeRow, EnvelopeState, PositionRow};
+pub use installation::{CountersRow, InstallationRow, OfferRow, SyncGroupsRow};
+pub use message::{
+    AnnotationRow, ContentTypeView, MessageKind, MessageRow, MessageStatus, NotesRow, TranscriptRow,
+};
 pub use mls::{MlsGlobalRow, MlsPageRow};
 pub use outbox::{
     AttemptRow, IntentRow, IntentState, LeftOut, Operation, Outcome, OwedWelcome, Recipient, Wish,
@@ -25,6 +27,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::{StoreError, Table};
+use crate::base;
 use crate::consent::Record;
 
 const FORMAT: u8 = 1;
@@ -45,7 +48,7 @@ pub trait Row: Serialize + DeserializeOwned {
     /// The body.
     fn encode(&self) -> Vec<u8> {
         // Only a type that refuses to serialise could fail, and none of ours does.
-        postcard::to_extend(self, vec![FORMAT]).unwrap_or_default()
+        base::encode(self, vec![FORMAT]).unwrap_or_default()
     }
 
     /// Reads a body.
@@ -78,6 +81,11 @@ impl Row for ConsentRow {
 /// an entity: the last one counts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwedDecisionRow(pub Record);
+
+impl OwedDecisionRow {
+    /// Where keys of entities begin, and where they end.
+    pub const KEYS: [&[u8]; 2] = [b"c", b"j"];
+}
 
 impl Row for OwedDecisionRow {
     const TABLE: Table = Table::Preferences;

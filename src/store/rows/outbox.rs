@@ -28,6 +28,27 @@ pub enum Operation {
     Refresh(Vec<InboxId>),
     /// Changes settings, roles or policies, all in one commit.
     Change(Vec<Wish>),
+    /// Publishes something to the own devices, in their sync group. No message row stands for it.
+    Tell {
+        /// The encoded content.
+        #[serde(with = "bytes")]
+        content: Vec<u8>,
+        /// The idempotency key.
+        key: String,
+    },
+    /// Tells the own devices every decision stored here, in the order of keys.
+    Snapshot {
+        /// How far that was done: the key of the last record told.
+        #[serde(with = "bytes")]
+        after: Vec<u8>,
+    },
+}
+
+impl Operation {
+    /// True for what makes a commit, false for what sends messages.
+    pub fn commits(&self) -> bool {
+        !matches!(self, Self::Send { .. } | Self::Tell { .. } | Self::Snapshot { .. })
+    }
 }
 
 /// One wanted change of the dictionary, independent of what it will meet there.
@@ -118,7 +139,7 @@ impl IntentRow {
     /// True while a commit is wanted or under way for it; not once that is applied, and only
     /// Welcomes are owed.
     pub fn wants_commit(&self) -> bool {
-        self.state != IntentState::Committed && !matches!(self.operation, Operation::Send { .. })
+        self.state != IntentState::Committed && self.operation.commits()
     }
 }
 

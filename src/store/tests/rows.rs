@@ -213,6 +213,7 @@ fn conversation_examples() -> Vec<Example> {
         example("message_derived", message(MessageKind::MembershipChange, MessageStatus::Published)),
         example("message_unpublished", message(MessageKind::Application, MessageStatus::Unpublished)),
         example("message_failed", message(MessageKind::Application, MessageStatus::Failed("code".into()))),
+        example("message_deleted", message(MessageKind::Deleted, MessageStatus::Published)),
         example("consent_unknown", consent(Entity::Conversation(GROUP), State::Unknown)),
         example("consent_allowed", consent(Entity::Inbox(ALICE), State::Allowed)),
         example("consent_denied", consent(Entity::Inbox(ALICE), State::Denied)),
@@ -229,8 +230,14 @@ fn conversation_examples() -> Vec<Example> {
             "annotation",
             AnnotationRow { target: MESSAGE, message: MessageId([0x34; 32]), by_super_admin: true },
         ),
+        example("notes", NotesRow::empty(ThreadId::Group(GROUP))),
+        example(
+            "notes_full",
+            NotesRow { thread: stitched, annotated: true, read: vec![(ALICE, TIME)], awaited: vec![MESSAGE] },
+        ),
         example("owed_decision", OwedDecisionRow(consent(Entity::Inbox(ALICE), State::Denied).0)),
         example("consumer", ConsumerRow { group: GROUP, acknowledged: 300 }),
+        example("consumed", ConsumedRow { acknowledged: 300 }),
     ]
 }
 
@@ -262,6 +269,17 @@ fn working_examples() -> Vec<Example> {
                 left_out: LeftOut { installations: vec![PHONE], inboxes: vec![BOB] },
                 ..intent(Operation::AddInboxes(vec![BOB]), IntentState::ToPublish)
             },
+        ),
+        example(
+            "intent_tell",
+            intent(
+                Operation::Tell { content: b"content".to_vec(), key: "key".into() },
+                IntentState::ToPublish,
+            ),
+        ),
+        example(
+            "intent_snapshot",
+            intent(Operation::Snapshot { after: b"c".to_vec() }, IntentState::ToPublish),
         ),
         example("attempt_unknown", attempt(Outcome::Unknown)),
         example("attempt_accepted", attempt(Outcome::Accepted(SequenceId(5)))),
@@ -307,6 +325,7 @@ fn state_examples() -> Vec<Example> {
             },
         ),
         example("counters", CountersRow { delivery: 300 }),
+        example("sync_groups", SyncGroupsRow { groups: vec![GROUP] }),
         example("mls_page", MlsPageRow { group: GROUP, part: 1, page: 258, bytes: vec![1, 2, 3] }),
         example("mls_global", MlsGlobalRow { id: b"id".to_vec(), bytes: vec![4, 5], retire_ns: Some(LATER) }),
         example(

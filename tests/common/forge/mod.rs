@@ -77,7 +77,7 @@ impl Forger {
 
     /// A commit that adds installations and changes nothing else.
     pub fn add(&self, id: GroupId, installations: &[InstallationId]) -> SealedCommit {
-        let adds = installations.iter().map(|of| self.key_package(*of)).collect();
+        let adds = installations.iter().map(|of| self.key_package(*of).into()).collect();
         self.commit(id, CommitPlan { adds, ..CommitPlan::default() })
     }
 
