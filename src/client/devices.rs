@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 use crate::base::{Gather as _, GroupId, Nanos, ThreadId, Topic};
 use crate::client::driver::Step;
-use crate::client::outbox::GATHER_MS;
+use crate::client::pace::GATHER_MS;
 use crate::client::sync::SyncReport;
 use crate::client::{Client, Inner, load};
 use crate::consent::{Entity, Record, merge};

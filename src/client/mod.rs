@@ -29,6 +29,7 @@ mod operate;
 mod outbox;
 mod overhear;
 mod owed;
+mod pace;
 mod pointers;
 mod prepare;
 mod process;
@@ -96,21 +97,16 @@ pub(crate) struct Inner {
     guesses: RefCell<Vec<(ListOptions, Vec<GroupId>)>>,
     sends: send::Queue,
     operations: operate::Waiting,
-    /// One outbox run a group at a time.
-    outboxes: RefCell<Map<GroupId, Rc<Mutex<()>>>>,
+    sending: pace::Sending,
+    pace: pace::Pace,
+    /// How often an outbox was left to be tried again.
+    retries: Cell<u64>,
     /// Attempts made in this life of the client and not handed out yet.
     fresh: RefCell<Set<[u8; 32]>>,
     /// How many more Welcomes for an unknown key package are kept.
     room: Cell<usize>,
     /// Own bytes met in a topic: met again, they are no sign of a state rolled back.
     echoes: RefCell<Set<[u8; 32]>>,
-    kicked: RefCell<Set<GroupId>>,
-    /// Groups whose last run of the outbox did not end well, with who tries again after a while.
-    stuck: RefCell<Map<GroupId, Option<u64>>>,
-    retries: Cell<u64>,
-    /// Groups with more in their topic than was read: told of by the service (0), or left there by
-    /// ourselves, with how often reading it back was put off.
-    unread: Rc<RefCell<Map<GroupId, u8>>>,
     live: RefCell<Option<sync::Live>>,
     expiry: expiry::Alarm,
     /// A step has decided something the own devices are to be told of.

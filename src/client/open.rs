@@ -1,6 +1,6 @@
 //! Opening a database and registering its installation (IDENT, facts 4.4).
 
-use crate::base::{Map, Set};
+use crate::base::Set;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
@@ -93,14 +93,12 @@ impl Client {
             guesses: RefCell::default(),
             sends: send::Queue::default(),
             operations: operate::Waiting::default(),
-            outboxes: RefCell::new(Map::new()),
+            sending: Default::default(),
+            pace: Default::default(),
+            retries: Default::default(),
             fresh: RefCell::new(Set::new()),
             room: Cell::new(0),
             echoes: RefCell::new(Set::new()),
-            kicked: RefCell::new(Set::new()),
-            stuck: Default::default(),
-            retries: Default::default(),
-            unread: Default::default(),
             live: RefCell::new(None),
             expiry: super::expiry::Alarm::default(),
             owing: Cell::new(false),

@@ -5,8 +5,6 @@
 
 use std::rc::Rc;
 
-use futures::lock::Mutex;
-
 use crate::base::{GroupId, MessageId, Topic};
 use crate::client::Inner;
 use crate::client::driver::Step;
@@ -23,14 +21,6 @@ use crate::store::{Table, Write};
 /// A run ends after so many rounds, each of up to 50 messages; what is left goes on with the next
 /// sync. More than anybody writes: `publishMessages` promises that all of it has left.
 const ROUNDS: usize = 1024;
-/// Waits between tries while the service is out of reach, in milliseconds.
-const BACKOFF_MS: [u32; 6] = [500, 1_000, 2_000, 5_000, 15_000, 30_000];
-/// Lets messages asked for one after another leave together.
-pub(super) const GATHER_MS: u32 = 20;
-/// Waits of that length at most while more are asked for: then they leave all the same.
-const GATHERS: usize = 3;
-/// How often reading back what left is put off while more is being sent.
-const PUT_OFF: u8 = 6;
 
 impl Inner {
     /// Notes attempts as made in this life of the client: those a step puts that makes some.
@@ -42,84 +32,19 @@ impl Inner {
         self.fresh.borrow_mut().extend(made);
     }
 
-    /// Runs the outbox of a group in the background, once.
-    pub(super) fn kick(self: &Rc<Self>, group: GroupId) {
-        let retries = self.stuck.borrow().get(&group).is_some_and(Option::is_some);
-        if self.closed.get() || retries || !self.kicked.borrow_mut().insert(group) {
-            return;
+    /// Publishes until nothing is left to do. While more is being sent, a `lazy` run leaves what may
+    /// wait to the next one: then it answers true.
+    pub(super) async fn work_off(self: &Rc<Self>, group: GroupId, lazy: bool) -> Result<bool, Error> {
+        // Another tab may have left work behind. What was just sent here found the group as it is.
+        if !lazy || !self.is_sending() {
+            self.recheck(group).await?;
         }
-        let inner = self.clone();
-        self.platform.spawn(Box::pin(async move {
-            inner.gather().await;
-            inner.kicked.borrow_mut().remove(&group);
-            let mut tries = 0;
-            while let Err(error) = inner.run(group, true).await {
-                if !error.retryable() || inner.closed.get() {
-                    inner.stuck.borrow_mut().insert(group, None);
-                    return;
-                }
-                let turn = inner.retries.get() + 1;
-                inner.retries.set(turn);
-                inner.stuck.borrow_mut().insert(group, Some(turn));
-                let wait = BACKOFF_MS.get(tries).or(BACKOFF_MS.last()).copied().unwrap_or_default();
-                inner.platform.sleep(wait).await;
-                tries += 1;
-                // Another run got through, or its failure is tried again by somebody else.
-                if inner.stuck.borrow().get(&group) != Some(&Some(turn)) {
-                    return;
-                }
-            }
-        }));
-    }
-
-    /// Waits a moment, and a few more while the app goes on sending.
-    async fn gather(&self) {
-        for _ in 0..GATHERS {
-            let sent = self.sends.last.get();
-            self.platform.sleep(GATHER_MS).await;
-            if self.sends.last.get() == sent {
-                return;
-            }
-        }
-    }
-
-    /// The lock under which a group's outbox runs.
-    pub(super) fn outbox(&self, group: GroupId) -> Rc<Mutex<()>> {
-        self.outboxes.borrow_mut().entry(group).or_insert_with(|| Rc::new(Mutex::new(()))).clone()
-    }
-
-    /// Publishes until nothing is left to do, and reads back what left.
-    pub(super) async fn run_outbox(self: &Rc<Self>, group: GroupId) -> Result<(), Error> {
-        self.run(group, false).await
-    }
-
-    /// Runs the outbox of a group. While more is being sent, a `lazy` run leaves reading back to the
-    /// next one.
-    async fn run(self: &Rc<Self>, group: GroupId, lazy: bool) -> Result<(), Error> {
-        let lock = self.outbox(group);
-        let _only_run = lock.lock().await;
-        let done = self.work_off(group, lazy).await;
-        if done.is_ok() {
-            self.stuck.borrow_mut().remove(&group);
-        } else {
-            self.stuck.borrow_mut().entry(group).or_default();
-        }
-        if done? {
-            self.kick(group);
-        }
-        Ok(())
-    }
-
-    /// True when something is left for later.
-    async fn work_off(self: &Rc<Self>, group: GroupId, lazy: bool) -> Result<bool, Error> {
-        // Another tab may have left work behind.
-        self.recheck(group).await?;
         let (mut looked, mut ended) = (false, false);
         for _ in 0..ROUNDS {
             self.open()?;
             let work = self.next_work(group).await?;
-            if !matches!(work, Work::Publish(_)) && self.owes_reading(group) {
-                if lazy && matches!(work, Work::Nothing) && self.leave_unread(group) {
+            if !matches!(work, Work::Publish(_)) && self.pace.owes_reading(group) {
+                if lazy && matches!(work, Work::Nothing) && self.put_off_reading(group) {
                     return Ok(true);
                 }
                 self.sync_group(group).await?;
@@ -159,18 +84,6 @@ impl Inner {
         Ok(false)
     }
 
-    fn owes_reading(&self, group: GroupId) -> bool {
-        self.unread.borrow().get(&group).is_some_and(|times| *times > 0)
-    }
-
-    /// Puts reading a topic off once more: the app goes on sending, and it was not put off often.
-    fn leave_unread(&self, group: GroupId) -> bool {
-        let mut unread = self.unread.borrow_mut();
-        let times = unread.entry(group).or_default();
-        *times += 1;
-        *times <= PUT_OFF && self.sends.is_busy(self.platform.now())
-    }
-
     async fn next_work(&self, group: GroupId) -> Result<Work, Error> {
         self.step(async |step| {
             let Some(ctx) = step.take_group(group).await? else { return Ok(Work::Nothing) };
@@ -189,10 +102,11 @@ impl Inner {
         lazy: bool,
     ) -> Result<bool, Error> {
         match self.hand_out(group, &attempts).await? {
-            Handed::Stored if lazy && attempts.iter().all(|a| !a.commit) && self.leave_unread(group) => {
-                return Ok(true);
+            Handed::Stored => {
+                if self.put_off_reading(group) && lazy && attempts.iter().all(|a| !a.commit) {
+                    return Ok(true);
+                }
             }
-            Handed::Stored => {}
             Handed::Refused(reason) => match attempts.as_slice() {
                 [attempt] => {
                     self.drop_refused(group, attempt, &reason).await?;

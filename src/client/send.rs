@@ -1,14 +1,13 @@
 //! Sending: messages asked for together share one commit (BR-052: in the order they were asked).
 
 use crate::base::Map;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use futures::channel::oneshot;
 
-use crate::base::{GroupId, MessageId, Nanos};
+use crate::base::{GroupId, MessageId};
 use crate::client::driver::{Step, StepError};
-use crate::client::outbox::GATHER_MS;
 use crate::client::{Client, Inner, load};
 use crate::engine::annotations;
 use crate::engine::send::{self, Outbound};
@@ -36,17 +35,6 @@ struct Waiting {
 #[derive(Default)]
 pub struct Queue {
     waiting: RefCell<Vec<Waiting>>,
-    draining: Cell<bool>,
-    /// When the last one was committed, by the local clock.
-    pub(super) last: Cell<Nanos>,
-}
-
-impl Queue {
-    /// True while messages are sent one after another: background work that can wait does.
-    pub(super) fn is_busy(&self, now: Nanos) -> bool {
-        let since = now.0.saturating_sub(self.last.get().0);
-        self.draining.get() || (0..i64::from(GATHER_MS) * 1_000_000).contains(&since)
-    }
 }
 
 /// How a message is sent.
@@ -97,7 +85,7 @@ impl Client {
         };
         let (reply, answer) = oneshot::channel();
         self.0.sends.waiting.borrow_mut().push(Waiting { place, outbound, reply });
-        if !self.0.sends.draining.replace(true) {
+        if !self.0.sending.now.replace(true) {
             let inner = self.0.clone();
             self.0.platform.spawn(Box::pin(async move { inner.drain().await }));
         }
@@ -132,7 +120,7 @@ impl Inner {
                 waiting.drain(..count).collect()
             };
             if batch.is_empty() {
-                self.sends.draining.set(false);
+                self.sending.now.set(false);
                 return;
             }
             let mut places: Map<Place, Vec<Waiting>> = Map::new();
@@ -148,7 +136,7 @@ impl Inner {
     async fn send_together(self: &Rc<Self>, place: Place, messages: Vec<Waiting>) {
         let outbounds: Vec<Outbound> = messages.iter().map(|m| m.outbound.clone()).collect();
         let all = self.try_step(true, async |step| self.send_step(step, place, &outbounds).await).await;
-        self.sends.last.set(self.platform.now());
+        self.sending.last.set(self.platform.now());
         match all {
             Ok((winner, results)) => {
                 for (message, result) in messages.into_iter().zip(results) {

@@ -8,7 +8,7 @@ use futures::StreamExt;
 use futures::channel::mpsc;
 
 use crate::base::{GroupId, InboxId, SequenceId, Topic};
-use crate::client::outbox::GATHER_MS;
+use crate::client::pace::GATHER_MS;
 use crate::client::process::{Processed, position};
 use crate::client::{Client, Inner, load};
 use crate::delivery::{DeliveryError, Incoming, Subscription};
@@ -17,11 +17,9 @@ use crate::store::rows::{GroupRow, GroupState, IntentRow, PositionRow};
 use crate::store::{Read, Table};
 
 /// Envelopes of one topic in one query.
-const PAGE: u32 = 200;
+pub(super) const PAGE: u32 = 200;
 /// Topics of one query.
 const TOPICS: usize = 500;
-/// How often reading what the service told of waits a moment while the app goes on sending.
-const WAITS: usize = 2;
 
 /// What a sync did. One bad conversation never stops the others: it is listed here.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -122,25 +120,18 @@ impl Client {
 
 impl Inner {
     async fn wake(self: &Rc<Self>, topics: Set<Topic>) {
-        // Several times what was sent is read back at once.
-        for _ in 0..WAITS {
-            if !self.sends.is_busy(self.platform.now()) {
-                break;
-            }
-            self.platform.sleep(GATHER_MS).await;
-        }
+        self.let_send().await;
         for topic in topics {
             // Failures show on the conversation, or come back with the next wake-up or sync.
             match topic {
                 Topic::Group(group) => {
                     // A run under way reads what it makes the service tell us of.
-                    drop(self.outbox(group).lock().await);
-                    let stuck = self.stuck.borrow().contains_key(&group);
-                    if stuck {
+                    self.let_run(group).await;
+                    // The service may be back.
+                    if self.pace.is_stuck(group) {
                         let _ = self.run_outbox(group).await;
                     }
-                    // Read meanwhile?
-                    if !self.unread.borrow().contains_key(&group) {
+                    if !self.pace.is_unread(group) || self.is_told_of_ours(group).await {
                         continue;
                     }
                     let done = self.sync_group(group).await.unwrap_or_default();
@@ -182,10 +173,10 @@ impl Inner {
             return;
         }
         let sender = live.topics.clone();
-        let unread = self.unread.clone();
+        let pace = self.pace.clone();
         let wake = Rc::new(move |topic| {
             if let Topic::Group(group) = topic {
-                unread.borrow_mut().entry(group).or_default();
+                pace.heard(group);
             }
             // The receiver is gone once the client is closed.
             let _ = sender.unbounded_send(topic);
@@ -382,10 +373,10 @@ impl Inner {
     /// Reads one group's topic from its position to the end.
     pub(super) async fn sync_group(self: &Rc<Self>, group: GroupId) -> Result<Processed, Error> {
         // Before it is asked for: what comes in afterwards is told again.
-        let left = self.unread.borrow_mut().remove(&group);
+        let before = self.pace.reading(group);
         let read = self.read_group(group).await;
-        if let (Some(left), Err(_)) = (left, &read) {
-            self.unread.borrow_mut().entry(group).or_insert(left);
+        if read.is_err() {
+            self.pace.not_read(group, before);
         }
         read
     }
