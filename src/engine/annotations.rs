@@ -123,10 +123,13 @@ pub fn fold<'a>(target: &MessageRow, said: impl Iterator<Item = &'a Said>) -> Fo
         let place = row.sort_key();
         match relation(&row.content_type) {
             Some(Relation::Reaction) => folded.reactions.push(row),
-            Some(Relation::Deletion) if content && row.group == target.group && (own || *by_super_admin) => {
-                if folded.deletion.is_none_or(|known| known.sort_key() > place) {
-                    folded.deletion = Some(row);
-                }
+            Some(Relation::Deletion)
+                if content
+                    && row.group == target.group
+                    && (own || *by_super_admin)
+                    && folded.deletion.is_none_or(|known| known.sort_key() > place) =>
+            {
+                folded.deletion = Some(row);
             }
             Some(Relation::Edit)
                 if content
