@@ -4,13 +4,13 @@
 //! into the module for every type it is used with: a tenth of the download. The trees here are
 //! small, so they are filled one by one.
 
-use std::collections::{BTreeMap, BTreeSet};
+use crate::base::{Map, Set};
 
 /// An ordered map or set.
 pub trait Tree<T>: Default + Extend<T> {}
 
-impl<T: Ord> Tree<T> for BTreeSet<T> {}
-impl<K: Ord, V> Tree<(K, V)> for BTreeMap<K, V> {}
+impl<T: Ord> Tree<T> for Set<T> {}
+impl<K: Ord, V> Tree<(K, V)> for Map<K, V> {}
 
 /// [`Gather::gather`] for every iterator.
 pub trait Gather: Iterator + Sized {
@@ -42,9 +42,9 @@ mod tests {
     #[test]
     fn gathers_what_collect_collects() {
         let pairs = [(2, 'b'), (1, 'a'), (2, 'c')];
-        let gathered: BTreeMap<_, _> = pairs.into_iter().gather();
+        let gathered: Map<_, _> = pairs.into_iter().gather();
         assert_eq!(gathered, pairs.into_iter().collect());
-        let failing: Result<BTreeSet<i32>, &str> = [Ok(1), Err("no"), Ok(2)].into_iter().try_gather();
+        let failing: Result<Set<i32>, &str> = [Ok(1), Err("no"), Ok(2)].into_iter().try_gather();
         assert_eq!(failing, Err("no"));
     }
 }

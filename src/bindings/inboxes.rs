@@ -1,6 +1,6 @@
 //! Inboxes and their installations: asked for with a client, and with nothing but a delivery.
 
-use std::collections::BTreeSet;
+use crate::base::Set;
 use std::rc::Rc;
 
 use js_sys::Promise;
@@ -48,7 +48,7 @@ fn directory(delivery: Arg) -> Result<Logs, Error> {
     Ok(Logs::without_database(Rc::new(JsDelivery::new(delivery.object()?))))
 }
 
-fn installations(ids: Arg) -> Result<BTreeSet<InstallationId>, Error> {
+fn installations(ids: Arg) -> Result<Set<InstallationId>, Error> {
     Ok(ids.list(Arg::id)?.into_iter().gather())
 }
 

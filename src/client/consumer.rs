@@ -11,8 +11,8 @@
 //! How far it got is one number for all groups, as long as its scope leaves nothing out; a stream
 //! of a narrower scope notes it by group, so that the others keep their backlog.
 
+use crate::base::Map;
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 
 use crate::base::{Gather as _, GroupId};
 use crate::client::reader::{Reader, owned};
@@ -33,9 +33,9 @@ pub struct Consumer {
     /// What of all groups is acknowledged.
     all: Cell<u64>,
     /// What of single groups is acknowledged beyond that.
-    places: RefCell<BTreeMap<GroupId, u64>>,
+    places: RefCell<Map<GroupId, u64>>,
     /// In scope, not wanted, and not written down yet.
-    passed_over: RefCell<BTreeMap<GroupId, u64>>,
+    passed_over: RefCell<Map<GroupId, u64>>,
     /// Handed out and not acknowledged.
     in_hand: Cell<Option<(GroupId, u64)>>,
 }
@@ -67,7 +67,7 @@ impl Client {
 impl Inner {
     /// Makes the durable stream ours; what is acknowledged of all groups, the revision that says it
     /// is ours, and what of single groups is acknowledged beyond.
-    async fn claim(&self) -> Result<(u64, u64, BTreeMap<GroupId, u64>), Error> {
+    async fn claim(&self) -> Result<(u64, u64, Map<GroupId, u64>), Error> {
         for _ in 0..CLAIMS {
             let answers = self.store.read(vec![Read::prefix(Table::Consumers, &[])]).await?;
             let records = answers.first().map_or(&[][..], Vec::as_slice);

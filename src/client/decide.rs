@@ -1,7 +1,7 @@
 //! Consent decisions about named entities as one act: one commit, one time, events together
 //! (CONS-011).
 
-use std::collections::{BTreeMap, BTreeSet};
+use crate::base::{Map, Set};
 
 use crate::base::{GroupId, ThreadId};
 use crate::client::driver::Step;
@@ -29,7 +29,7 @@ impl Client {
     /// `conversation.not_found` for a sync group, which nothing is decided about; `store.*`.
     pub async fn set_consents(&self, decisions: &[(Entity, State)]) -> Result<(), Error> {
         self.0.open()?;
-        let mut later = BTreeSet::new();
+        let mut later = Set::new();
         let counts = |(entity, _): &&(Entity, State)| later.insert(*entity);
         let mut counted: Vec<_> = decisions.iter().rev().filter(counts).copied().collect();
         counted.reverse();
@@ -42,7 +42,7 @@ impl Client {
 /// Where an entity belongs is looked up within the step, so that a conversation joined meanwhile is
 /// decided about with its thread.
 async fn decide(step: &mut Step<'_>, decisions: &[(Entity, State)]) -> Result<(), Error> {
-    let mut threads: BTreeMap<ThreadId, ThreadCtx> = BTreeMap::new();
+    let mut threads: Map<ThreadId, ThreadCtx> = Map::new();
     for (entity, state) in decisions {
         let group = match entity {
             Entity::Conversation(group) => step.inner.group_row(*group).await?,

@@ -7,7 +7,7 @@
 //! decisions stay owed, one an entity, so there are never more of them than of records; when a
 //! device is added, they are part of what it is told.
 
-use std::collections::BTreeMap;
+use crate::base::Map;
 use std::rc::Rc;
 
 use crate::base::{Gather as _, GroupId, Nanos, ThreadId, Topic};
@@ -16,6 +16,7 @@ use crate::client::outbox::GATHER_MS;
 use crate::client::sync::SyncReport;
 use crate::client::{Client, Inner, load};
 use crate::consent::{Entity, Record, merge};
+use crate::engine::state::GroupCtx;
 use crate::engine::{consent, create, devices, send};
 use crate::error::Error;
 use crate::store::rows::{
@@ -61,11 +62,20 @@ impl Inner {
         Ok(rows)
     }
 
-    /// Writes down that this installation is in a sync group.
-    pub(super) async fn note_sync_group(&self, step: &mut Step<'_>, group: GroupId) -> Result<(), Error> {
+    /// Writes down that this installation is in a sync group. With one before, it has told what it
+    /// decided there; devices that were not in that are told everything.
+    pub(super) async fn enter_sync_group(
+        &self,
+        step: &mut Step<'_>,
+        ctx: &mut GroupCtx,
+    ) -> Result<(), Error> {
         let (mut held, revision) = self.held_sync_groups().await?;
-        if !held.groups.contains(&group) {
-            held.groups.push(group);
+        let before = self.group_rows(&held.groups).await?;
+        if devices::give_up(ctx, &mut step.unit) || devices::meets_others(&ctx.row, &before) {
+            devices::want_snapshot(ctx, &mut step.unit);
+        }
+        if !held.groups.contains(&ctx.row.id) {
+            held.groups.push(ctx.row.id);
             step.unit.changes.put_checked(&held, revision);
         }
         Ok(())
@@ -150,9 +160,10 @@ impl Inner {
             if let Some(group) = newest(&self.sync_group_rows().await?) {
                 return Ok(group);
             }
-            let ctx = create::create_sync(&self.me, &chance, &mut step.unit)?;
+            let mut ctx = create::create_sync(&self.me, &chance, &mut step.unit)?;
+            self.enter_sync_group(step, &mut ctx).await?;
+            devices::want_snapshot(&mut ctx, &mut step.unit);
             let group = ctx.row.id;
-            self.note_sync_group(step, group).await?;
             step.keep_group(ctx);
             Ok(group)
         });
@@ -243,7 +254,7 @@ impl Inner {
     /// Merges the records a step has met in a sync group, in the unit of the step (CONS-010). Only
     /// what is news is looked at more closely.
     pub(super) async fn merge_received(&self, step: &mut Step<'_>) -> Result<(), Error> {
-        let mut greatest: BTreeMap<Entity, Record> = BTreeMap::new();
+        let mut greatest: Map<Entity, Record> = Map::new();
         for record in std::mem::take(&mut step.unit.received) {
             if let Some(record) = merge(greatest.get(&record.entity), &record) {
                 greatest.insert(record.entity, record);
@@ -265,9 +276,9 @@ impl Inner {
             Entity::Inbox(_) => None,
         };
         let ids: Vec<GroupId> = news.iter().filter_map(|(record, _)| group_of(record)).collect();
-        let groups: BTreeMap<GroupId, GroupRow> =
+        let groups: Map<GroupId, GroupRow> =
             self.group_rows(&ids).await?.into_iter().map(|row| (row.id, row)).gather();
-        let mut held: BTreeMap<ThreadId, Vec<(GroupId, Record)>> = BTreeMap::new();
+        let mut held: Map<ThreadId, Vec<(GroupId, Record)>> = Map::new();
         for (record, stored) in news {
             let group = group_of(record);
             match group.and_then(|group| groups.get(&group)) {

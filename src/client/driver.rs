@@ -1,6 +1,6 @@
 //! The one place that commits: load, decide, apply, emit; repeated when another tab was first.
 
-use std::collections::BTreeMap;
+use crate::base::Map;
 
 use futures::lock::MutexGuard;
 
@@ -25,8 +25,8 @@ const KEPT_GROUPS: usize = 256;
 #[derive(Default)]
 pub struct Cache {
     pub(super) counters: Option<(CountersRow, u64)>,
-    pub(super) groups: BTreeMap<GroupId, GroupCtx>,
-    pub(super) threads: BTreeMap<ThreadId, ThreadCtx>,
+    pub(super) groups: Map<GroupId, GroupCtx>,
+    pub(super) threads: Map<ThreadId, ThreadCtx>,
 }
 
 impl Cache {

@@ -1,7 +1,7 @@
 //! Tells listeners what was committed, after the commit and outside of every borrow.
 
+use crate::base::Map;
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use crate::client::Client;
@@ -12,13 +12,13 @@ type Listener = Rc<dyn Fn(&[Event])>;
 /// All listeners of a client.
 #[derive(Default)]
 pub struct Hub {
-    listeners: Rc<RefCell<BTreeMap<u64, Listener>>>,
+    listeners: Rc<RefCell<Map<u64, Listener>>>,
     next: Cell<u64>,
 }
 
 /// Ends when dropped.
 pub struct EventSubscription {
-    listeners: Rc<RefCell<BTreeMap<u64, Listener>>>,
+    listeners: Rc<RefCell<Map<u64, Listener>>>,
     id: u64,
     alive: Rc<Cell<bool>>,
 }

@@ -3,8 +3,9 @@
 //! An own message is told when it is stored, not again when it is read back: an app shows it at
 //! once, online or not. Membership changes of a DM are left out, as in its history.
 
+use crate::base::Set;
 use std::cell::RefCell;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use crate::base::{GroupId, MessageId, ThreadId};
 use crate::client::{Client, EventSubscription};
@@ -91,7 +92,7 @@ struct Picker {
     /// The thread of the named conversation.
     thread: Option<ThreadId>,
     /// Own messages told when they were stored, which come again when they are read back.
-    told: RefCell<BTreeSet<MessageId>>,
+    told: RefCell<Set<MessageId>>,
     /// Published messages told lately.
     lately: RefCell<VecDeque<MessageId>>,
 }

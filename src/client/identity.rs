@@ -1,8 +1,8 @@
 //! Identity logs: fetched once, kept, replayed to the exact state a decision names
 //! (GMOD-013, GMOD-014, IDENT-070).
 
+use crate::base::{Map, Set};
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use crate::base::{Gather as _, InboxId, InstallationId, SequenceId, Topic};
@@ -25,7 +25,7 @@ const TOPICS: usize = 500;
 pub struct Logs {
     store: Rc<dyn Store>,
     pub(super) delivery: Rc<dyn Delivery>,
-    pub(super) known: RefCell<BTreeMap<InboxId, Log>>,
+    pub(super) known: RefCell<Map<InboxId, Log>>,
     watched: RefCell<Option<(InboxId, Listener)>>,
 }
 
@@ -48,7 +48,7 @@ impl Logs {
     ///
     /// # Errors
     /// `delivery.*` when a log cannot be read: the caller's decision waits.
-    pub async fn resolve(&self, needed: &BTreeSet<Reference>) -> Result<States, Error> {
+    pub async fn resolve(&self, needed: &Set<Reference>) -> Result<States, Error> {
         let mut wanted: Vec<(InboxId, SequenceId)> = Vec::new();
         for Reference { inbox, sequence_id } in needed {
             // References ascend, so the last of an inbox is its greatest.
@@ -72,7 +72,7 @@ impl Logs {
 
     /// Those of the states asked for that the logs read so far hold. Whatever a log does not hold is
     /// left out: a longer one may.
-    pub fn recall(&self, needed: &BTreeSet<Reference>) -> States {
+    pub fn recall(&self, needed: &Set<Reference>) -> States {
         let known = self.known.borrow();
         let mut states = States::default();
         for reference in needed {
@@ -100,8 +100,8 @@ impl Logs {
     pub(super) async fn newest_states(
         &self,
         inboxes: &[InboxId],
-    ) -> Result<BTreeMap<InboxId, (SequenceId, AssociationState)>, Error> {
-        let mut states = BTreeMap::new();
+    ) -> Result<Map<InboxId, (SequenceId, AssociationState)>, Error> {
+        let mut states = Map::new();
         for log in self.read_all(inboxes).await? {
             if let Ok(Some(state)) = log.latest() {
                 states.insert(log.inbox(), (log.head(), state.clone()));
@@ -114,7 +114,7 @@ impl Logs {
     ///
     /// # Errors
     /// `delivery.*` when the service cannot be reached at all; `store.*`.
-    pub(super) async fn readable(&self, inboxes: &[InboxId]) -> Result<BTreeMap<InboxId, SequenceId>, Error> {
+    pub(super) async fn readable(&self, inboxes: &[InboxId]) -> Result<Map<InboxId, SequenceId>, Error> {
         let ends = self.ends(inboxes).await?;
         let wanted: Vec<_> = inboxes.iter().copied().zip(ends).collect();
         let (logs, withheld) = self.read_some(&wanted).await?;
@@ -179,7 +179,7 @@ impl Logs {
 
     /// Reads the logs of inboxes to their ends, each once.
     async fn read_all(&self, inboxes: &[InboxId]) -> Result<Vec<Log>, Error> {
-        let inboxes: BTreeSet<InboxId> = inboxes.iter().copied().gather();
+        let inboxes: Set<InboxId> = inboxes.iter().copied().gather();
         let inboxes: Vec<InboxId> = inboxes.into_iter().collect();
         let ends = self.ends(&inboxes).await?;
         self.read(&inboxes.into_iter().zip(ends).collect::<Vec<_>>()).await
@@ -198,10 +198,7 @@ impl Logs {
     }
 
     /// The same, naming the inboxes whose log the service does not show in full.
-    async fn read_some(
-        &self,
-        wanted: &[(InboxId, SequenceId)],
-    ) -> Result<(Vec<Log>, BTreeSet<InboxId>), Error> {
+    async fn read_some(&self, wanted: &[(InboxId, SequenceId)]) -> Result<(Vec<Log>, Set<InboxId>), Error> {
         let inboxes: Vec<InboxId> = wanted.iter().map(|(inbox, _)| *inbox).collect();
         let mut logs = self.so_far(&inboxes).await?;
         let mut asked: Vec<usize> = (0..logs.len()).collect();
@@ -266,7 +263,7 @@ impl Logs {
         for chunk in asked.chunks(TOPICS) {
             let topics = chunk.iter().map(|at| (Topic::Identity(logs[*at].inbox()), logs[*at].head()));
             let answer = self.delivery.query(topics.collect(), PAGE).await?;
-            let mut pages: BTreeMap<Topic, Vec<Incoming>> = BTreeMap::new();
+            let mut pages: Map<Topic, Vec<Incoming>> = Map::new();
             for envelope in answer {
                 pages.entry(envelope.topic).or_default().push(envelope);
             }
@@ -303,15 +300,11 @@ impl Logs {
 }
 
 /// The installations of an inbox, as far as its log was read.
-fn installations(log: &Log) -> BTreeSet<InstallationId> {
+fn installations(log: &Log) -> Set<InstallationId> {
     log.latest().ok().flatten().map(AssociationState::installations).unwrap_or_default()
 }
 
-fn differences(
-    before: &BTreeSet<InstallationId>,
-    after: &BTreeSet<InstallationId>,
-    at: SequenceId,
-) -> Vec<Event> {
+fn differences(before: &Set<InstallationId>, after: &Set<InstallationId>, at: SequenceId) -> Vec<Event> {
     let added = after.difference(before).map(|id| Event::InstallationAdded { installation: *id, at });
     let revoked = before.difference(after).map(|id| Event::InstallationRevoked { installation: *id, at });
     added.chain(revoked).collect()

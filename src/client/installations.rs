@@ -10,7 +10,7 @@
 //! (`client.installation_revoked`); what is stored stays readable. The account comes back as a new
 //! installation, with a client on another database.
 
-use std::collections::BTreeSet;
+use crate::base::Set;
 use std::rc::Rc;
 
 use crate::base::{InboxId, InstallationId, Nanos, Topic};
@@ -66,7 +66,7 @@ impl Logs {
     pub async fn revoke(
         &self,
         inbox: InboxId,
-        installations: &BTreeSet<InstallationId>,
+        installations: &Set<InstallationId>,
         by: &Identifier,
         at: Nanos,
         sign: &Sign,
@@ -164,7 +164,7 @@ impl Client {
     ///
     /// # Errors
     /// Those of [`Logs::revoke`].
-    pub async fn revoke(&self, installations: &BTreeSet<InstallationId>, sign: &Sign) -> Result<(), Error> {
+    pub async fn revoke(&self, installations: &Set<InstallationId>, sign: &Sign) -> Result<(), Error> {
         let (account, now) = (self.0.account()?, self.0.platform.now());
         self.identity()?.revoke(self.inbox(), installations, &account, now, sign).await
     }

@@ -232,7 +232,7 @@ async fn load_threads(store: &dyn Store, ids: &[ThreadId]) -> Result<Vec<ThreadC
             id: *id,
             row,
             revision: record.map_or(0, |record| record.revision),
-            consents: std::collections::BTreeMap::new(),
+            consents: crate::base::Map::new(),
             transcripts: rows::<TranscriptRow>(&found[1])?,
             notes: notes.unwrap_or_else(|| NotesRow::empty(*id)),
             notes_revision: stored.map_or(0, |record| record.revision),

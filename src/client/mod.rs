@@ -60,8 +60,8 @@ pub use replay::Replay;
 pub use send::SendOptions;
 pub use sync::SyncReport;
 
+use crate::base::{Map, Set};
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use futures::lock::Mutex;
@@ -89,26 +89,26 @@ pub(crate) struct Inner {
     background: Mutex<()>,
     hub: events::Hub,
     identity: identity::Logs,
-    thread_ids: RefCell<BTreeMap<GroupId, ThreadId>>,
+    thread_ids: RefCell<Map<GroupId, ThreadId>>,
     /// Groups that lists named lately: a guess at what the next one reads, never what it answers.
     guesses: RefCell<Vec<(ListOptions, Vec<GroupId>)>>,
     sends: send::Queue,
     operations: operate::Waiting,
     /// One outbox run a group at a time.
-    outboxes: RefCell<BTreeMap<GroupId, Rc<Mutex<()>>>>,
+    outboxes: RefCell<Map<GroupId, Rc<Mutex<()>>>>,
     /// Attempts made in this life of the client and not handed out yet.
-    fresh: RefCell<BTreeSet<[u8; 32]>>,
+    fresh: RefCell<Set<[u8; 32]>>,
     /// How many more Welcomes for an unknown key package are kept.
     room: Cell<usize>,
     /// Own bytes met in a topic: met again, they are no sign of a state rolled back.
-    echoes: RefCell<BTreeSet<[u8; 32]>>,
-    kicked: RefCell<BTreeSet<GroupId>>,
+    echoes: RefCell<Set<[u8; 32]>>,
+    kicked: RefCell<Set<GroupId>>,
     /// Groups whose last run of the outbox did not end well, with who tries again after a while.
-    stuck: RefCell<BTreeMap<GroupId, Option<u64>>>,
+    stuck: RefCell<Map<GroupId, Option<u64>>>,
     retries: Cell<u64>,
     /// Groups with more in their topic than was read: told of by the service (0), or left there by
     /// ourselves, with how often reading it back was put off.
-    unread: Rc<RefCell<BTreeMap<GroupId, u8>>>,
+    unread: Rc<RefCell<Map<GroupId, u8>>>,
     live: RefCell<Option<sync::Live>>,
     expiry: expiry::Alarm,
     /// A step has decided something the own devices are to be told of.

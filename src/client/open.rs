@@ -1,7 +1,7 @@
 //! Opening a database and registering its installation (IDENT, facts 4.4).
 
+use crate::base::{Map, Set};
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use futures::future::LocalBoxFuture;
@@ -93,11 +93,11 @@ impl Client {
             guesses: RefCell::default(),
             sends: send::Queue::default(),
             operations: operate::Waiting::default(),
-            outboxes: RefCell::new(BTreeMap::new()),
-            fresh: RefCell::new(BTreeSet::new()),
+            outboxes: RefCell::new(Map::new()),
+            fresh: RefCell::new(Set::new()),
             room: Cell::new(0),
-            echoes: RefCell::new(BTreeSet::new()),
-            kicked: RefCell::new(BTreeSet::new()),
+            echoes: RefCell::new(Set::new()),
+            kicked: RefCell::new(Set::new()),
             stuck: Default::default(),
             retries: Default::default(),
             unread: Default::default(),

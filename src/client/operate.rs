@@ -1,8 +1,8 @@
 //! Operations on groups an app waits for: stored as an intent, published, read back, applied, and
 //! its Welcomes accepted before the call resolves (GMOD-016, GMOD-018, design section 3).
 
+use crate::base::Map;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use crate::base::GroupId;
@@ -23,7 +23,7 @@ type Done = Result<LeftOut, Error>;
 
 /// Operations a call waits for, with their result once they have ended.
 #[derive(Default)]
-pub struct Waiting(RefCell<BTreeMap<(GroupId, u64), Option<Done>>>);
+pub struct Waiting(RefCell<Map<(GroupId, u64), Option<Done>>>);
 
 impl Waiting {
     /// Keeps the results somebody waits for.

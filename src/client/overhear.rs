@@ -2,8 +2,8 @@
 //! their own listeners. Nothing depends on it but liveliness: revisions keep the data right, and
 //! whoever hears nothing sees everything when it reads.
 
+use crate::base::Map;
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
@@ -88,7 +88,7 @@ impl Inner {
         };
         let ids: Vec<MessageId> = told.iter().filter_map(id).collect();
         let rows = self.message_rows(&ids).await?.into_iter().flatten();
-        let mut messages: BTreeMap<MessageId, MessageRow> = rows.map(|row| (row.id, row)).gather();
+        let mut messages: Map<MessageId, MessageRow> = rows.map(|row| (row.id, row)).gather();
         let event = |one: &Overheard| match one {
             Overheard::Message(id, consent) => {
                 Some(Event::Message { row: Box::new(messages.remove(id)?), consent: *consent })

@@ -2,7 +2,7 @@
 //! (GMOD-006, GMOD-009, JOIN-011).
 
 use crate::base::Gather as _;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::base::{Map, Set};
 
 use crate::base::{GroupId, InboxId, InstallationId, Topic};
 use crate::client::Inner;
@@ -51,7 +51,7 @@ impl Inner {
         });
         let mut material =
             Material { states: self.identity.resolve(&present.gather()).await?, ..Material::default() };
-        let mut wanted = BTreeSet::new();
+        let mut wanted = Set::new();
         let kept: Vec<_> = kept.into_iter().map(|(_, proposal)| proposal).collect();
         wanted.extend(added(&kept).map(|leaf| leaf.installation));
         let proposed: Vec<InboxId> = added(&kept).filter_map(|leaf| leaf.inbox).collect();
@@ -79,7 +79,7 @@ impl Inner {
     async fn key_packages(
         &self,
         installations: Vec<InstallationId>,
-    ) -> Result<BTreeMap<InstallationId, Package>, Error> {
+    ) -> Result<Map<InstallationId, Package>, Error> {
         let newest = self.newest_packages(&installations).await?;
         let usable = newest.into_iter().flatten().map(|facts| {
             let KeyPackageFacts { installation, addition, init_key, pointers, .. } = facts;

@@ -1,7 +1,7 @@
 //! Applies a batch of one group's envelopes: as many as possible in one commit.
 
 use crate::base::Gather as _;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::base::{Map, Set};
 use std::rc::Rc;
 
 use crate::base::{GroupId, MessageId, SequenceId, Topic};
@@ -13,6 +13,7 @@ use crate::delivery::Incoming;
 use crate::engine::receive::{IDENTITY, Known, Outcomes, hold, receive};
 use crate::engine::state::{GroupCtx, ThreadCtx};
 use crate::engine::threads;
+use crate::engine::unit::Unit;
 use crate::error::Error;
 use crate::members::{Reference, States};
 use crate::store::Table;
@@ -53,7 +54,7 @@ enum Stop {
     /// Enough for one step.
     More,
     Held(String, String),
-    Needs(BTreeSet<Reference>),
+    Needs(Set<Reference>),
     NeedsMessage(MessageId),
 }
 
@@ -63,7 +64,7 @@ struct Progress {
     /// What a commit would need was asked for early and cannot be had: it is judged as far as it can
     /// be without.
     late: bool,
-    messages: BTreeMap<MessageId, Option<MessageRow>>,
+    messages: Map<MessageId, Option<MessageRow>>,
     careful: bool,
 }
 
@@ -163,43 +164,25 @@ impl Inner {
         let own = self.own_messages(&ctx, envelopes).await?;
         let messages = progress.messages.iter().map(|(id, row)| (*id, row.clone())).chain(own).gather();
         self.note_echoes(&ctx, envelopes);
-        let echoes = self.echoes.borrow();
-        let identity = |needed: &BTreeSet<Reference>| {
+        let identity = |needed: &Set<Reference>| {
             let mut states = progress.identity.clone();
             states.extend(self.identity.recall(&states.missing(needed)));
             states
         };
-        let known = Known {
-            me: &self.me,
-            identity: &identity,
-            early: !progress.late,
-            messages: &messages,
-            echoes: &echoes,
-            careful: progress.careful,
-        };
         let before = Standing::of(&ctx.row, &thread);
         let epoch = ctx.row.epoch;
-        let mut stop = Stop::End;
-        for envelope in envelopes {
-            if envelope.sequence_id <= ctx.position.processed {
-                continue;
-            }
-            match receive(&mut ctx, &mut thread, &known, envelope, &mut step.unit) {
-                Outcomes::Applied | Outcomes::Repeated => {}
-                Outcomes::Rejected(..) => done.rejected += 1,
-                Outcomes::Held(code, detail) => stop = Stop::Held(code, detail),
-                Outcomes::Needs(references) => stop = Stop::Needs(references),
-                Outcomes::NeedsMessage(id) => stop = Stop::NeedsMessage(id),
-            }
-            if !matches!(stop, Stop::End) || ctx.row.state != GroupState::Active {
-                break;
-            }
-            if step.unit.received.len() >= BATCH {
-                stop = Stop::More;
-                break;
-            }
-        }
-        drop(echoes);
+        let stop = {
+            let echoes = self.echoes.borrow();
+            let known = Known {
+                me: &self.me,
+                identity: &identity,
+                early: !progress.late,
+                messages: &messages,
+                echoes: &echoes,
+                careful: progress.careful,
+            };
+            apply(&mut ctx, &mut thread, &known, envelopes, (&mut step.unit, &mut done))
+        };
         self.merge_received(step).await?;
         if Standing::of(&ctx.row, &thread) != before {
             threads::refresh(&mut thread, &ctx.row, &mut step.unit);
@@ -241,6 +224,35 @@ impl Inner {
         let rows = self.message_rows(&ids).await?;
         Ok(ids.into_iter().zip(rows).collect())
     }
+}
+
+/// Applies envelopes until one has to wait, or enough is done for one step.
+fn apply(
+    ctx: &mut GroupCtx,
+    thread: &mut ThreadCtx,
+    known: &Known<'_>,
+    envelopes: &[Incoming],
+    (unit, done): (&mut Unit, &mut Processed),
+) -> Stop {
+    for envelope in envelopes {
+        if envelope.sequence_id <= ctx.position.processed {
+            continue;
+        }
+        match receive(ctx, thread, known, envelope, unit) {
+            Outcomes::Applied | Outcomes::Repeated => {}
+            Outcomes::Rejected(..) => done.rejected += 1,
+            Outcomes::Held(code, detail) => return Stop::Held(code, detail),
+            Outcomes::Needs(references) => return Stop::Needs(references),
+            Outcomes::NeedsMessage(id) => return Stop::NeedsMessage(id),
+        }
+        if ctx.row.state != GroupState::Active {
+            break;
+        }
+        if unit.received.len() >= BATCH {
+            return Stop::More;
+        }
+    }
+    Stop::End
 }
 
 /// What the thread row depends on.

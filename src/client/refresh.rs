@@ -8,7 +8,7 @@
 //! device, which knows nothing of that. A revoked device is removed everywhere and at once.
 
 use crate::base::Gather as _;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::base::{Map, Set};
 use std::rc::Rc;
 
 use crate::base::{GroupId, InboxId, InstallationId, SequenceId};
@@ -29,7 +29,7 @@ impl Inner {
     /// # Errors
     /// `delivery.*` when the service cannot be reached. A log it withholds keeps the others from nothing.
     pub(super) async fn refresh_members(self: &Rc<Self>, rows: &[GroupRow]) -> Result<Vec<GroupId>, Error> {
-        let inboxes: BTreeSet<InboxId> =
+        let inboxes: Set<InboxId> =
             rows.iter().flat_map(|row| row.members.iter().map(|member| member.inbox)).gather();
         let inboxes: Vec<InboxId> = inboxes.into_iter().collect();
         let mut newest = self.identity.readable(&inboxes).await?;
@@ -72,11 +72,7 @@ impl Inner {
         Ok(state_of(record.as_ref()) == State::Denied)
     }
 
-    async fn want_refresh(
-        &self,
-        group: GroupId,
-        newest: &BTreeMap<InboxId, SequenceId>,
-    ) -> Result<bool, Error> {
+    async fn want_refresh(&self, group: GroupId, newest: &Map<InboxId, SequenceId>) -> Result<bool, Error> {
         self.step(async |step| {
             let Some(mut ctx) = step.take_group(group).await? else { return Ok(false) };
             let before = ctx.intents.len();
@@ -100,14 +96,14 @@ impl Inner {
 }
 
 /// True when a group has a leaf of the own inbox that is none of its installations any more.
-fn loses_device(row: &GroupRow, own: InboxId, installations: Option<&BTreeSet<InstallationId>>) -> bool {
+fn loses_device(row: &GroupRow, own: InboxId, installations: Option<&Set<InstallationId>>) -> bool {
     let leaves = row.members.iter().filter(|member| member.inbox == own).flat_map(|m| &m.installations);
     let gone = |leaf: &InstallationId| installations.is_some_and(|known| !known.contains(leaf));
     leaves.into_iter().any(gone)
 }
 
 /// Members whose entry names less than their newest update.
-fn behind(row: &GroupRow, newest: &BTreeMap<InboxId, SequenceId>) -> Vec<InboxId> {
+fn behind(row: &GroupRow, newest: &Map<InboxId, SequenceId>) -> Vec<InboxId> {
     if row.state != GroupState::Active {
         return Vec::new();
     }

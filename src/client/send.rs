@@ -1,7 +1,7 @@
 //! Sending: messages asked for together share one commit (BR-052: in the order they were asked).
 
+use crate::base::Map;
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use futures::channel::oneshot;
@@ -135,7 +135,7 @@ impl Inner {
                 self.sends.draining.set(false);
                 return;
             }
-            let mut places: BTreeMap<Place, Vec<Waiting>> = BTreeMap::new();
+            let mut places: Map<Place, Vec<Waiting>> = Map::new();
             for message in batch {
                 places.entry(message.place).or_default().push(message);
             }

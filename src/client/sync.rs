@@ -1,7 +1,7 @@
 //! Reading topics: explicitly, and in the background when the service says there is news.
 
 use crate::base::Gather as _;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::base::{Map, Set};
 use std::rc::Rc;
 
 use futures::StreamExt;
@@ -39,7 +39,7 @@ pub struct SyncReport {
 /// Background reading, ended by dropping it.
 pub struct Live {
     topics: mpsc::UnboundedSender<Topic>,
-    subscriptions: BTreeMap<Topic, Subscription>,
+    subscriptions: Map<Topic, Subscription>,
 }
 
 impl Client {
@@ -94,7 +94,7 @@ impl Client {
             return;
         }
         let (topics, mut news) = mpsc::unbounded();
-        *self.0.live.borrow_mut() = Some(Live { topics, subscriptions: BTreeMap::new() });
+        *self.0.live.borrow_mut() = Some(Live { topics, subscriptions: Map::new() });
         let inner = Rc::downgrade(&self.0);
         self.0.listen(Topic::Welcome(self.0.me.installation.0));
         self.0.listen(Topic::Identity(self.0.me.inbox));
@@ -110,7 +110,7 @@ impl Client {
             }
             while let Some(topic) = news.next().await {
                 let Some(inner) = inner.upgrade() else { return };
-                let mut woken = BTreeSet::from([topic]);
+                let mut woken = Set::from([topic]);
                 while let Ok(more) = news.try_recv() {
                     woken.insert(more);
                 }
@@ -121,7 +121,7 @@ impl Client {
 }
 
 impl Inner {
-    async fn wake(self: &Rc<Self>, topics: BTreeSet<Topic>) {
+    async fn wake(self: &Rc<Self>, topics: Set<Topic>) {
         // Several times what was sent is read back at once.
         for _ in 0..WAITS {
             if !self.sends.is_busy(self.platform.now()) {
@@ -258,7 +258,7 @@ impl Inner {
     pub(super) async fn run_outboxes(self: &Rc<Self>, report: &mut SyncReport) -> Result<(), Error> {
         let answer = self.store.read(vec![Read::prefix(Table::Intents, &[])]).await?;
         let intents = load::rows::<IntentRow>(answer.first().map_or(&[], Vec::as_slice))?;
-        let groups: BTreeSet<GroupId> = intents.into_iter().map(|intent| intent.group).gather();
+        let groups: Set<GroupId> = intents.into_iter().map(|intent| intent.group).gather();
         for group in groups {
             self.run_noted(report, group).await?;
         }
@@ -321,7 +321,7 @@ impl Inner {
         groups: Vec<GroupRow>,
     ) -> Result<(), Error> {
         let answer = self.store.read(vec![Read::prefix(Table::Positions, &[0])]).await?;
-        let positions: BTreeMap<Topic, SequenceId> =
+        let positions: Map<Topic, SequenceId> =
             load::rows::<PositionRow>(answer.first().map_or(&[], Vec::as_slice))?
                 .into_iter()
                 .map(|row| (row.topic, row.processed))
@@ -345,7 +345,7 @@ impl Inner {
                 }
                 Err(error) => return Err(error.into()),
             };
-            let mut news: BTreeMap<GroupId, Vec<Incoming>> = BTreeMap::new();
+            let mut news: Map<GroupId, Vec<Incoming>> = Map::new();
             for envelope in answer {
                 if let Topic::Group(group) = envelope.topic {
                     news.entry(group).or_default().push(envelope);

@@ -1,7 +1,7 @@
 //! Syncs of less than everything: new conversations only, or conversations by consent.
 
 use crate::base::Gather as _;
-use std::collections::BTreeSet;
+use crate::base::Set;
 
 use crate::base::GroupId;
 use crate::client::sync::SyncReport;
@@ -47,7 +47,7 @@ impl Client {
 
 impl Inner {
     /// Every group of the conversations the filter includes.
-    async fn groups_by_consent(&self, filter: Filter) -> Result<BTreeSet<GroupId>, Error> {
+    async fn groups_by_consent(&self, filter: Filter) -> Result<Set<GroupId>, Error> {
         let answer = self.store.read(vec![Read::prefix(Table::Threads, &[])]).await?;
         let threads = load::rows::<ThreadRow>(answer.first().map_or(&[], Vec::as_slice))?;
         Ok(threads

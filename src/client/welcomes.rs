@@ -1,6 +1,6 @@
 //! Taking in Welcomes: each is judged on its own, a held one never stops the others.
 
-use std::collections::BTreeSet;
+use crate::base::Set;
 use std::rc::Rc;
 
 use crate::base::{GroupId, Nanos, SequenceId, Topic};
@@ -8,12 +8,12 @@ use crate::client::Inner;
 use crate::client::driver::Step;
 use crate::client::outbox::message_of;
 use crate::delivery::Incoming;
+use crate::engine::join;
 use crate::engine::key_packages::DAY_NS;
 use crate::engine::opening::{self, OpenedJoin, POINTER, Shared, UNKNOWN_KEY_PACKAGE, Unopened};
 use crate::engine::publish;
 use crate::engine::receive::{Outcomes, record_rejection};
 use crate::engine::state::GroupCtx;
-use crate::engine::{devices, join};
 use crate::error::Error;
 use crate::members::{Reference, States};
 use crate::store::Table;
@@ -37,7 +37,7 @@ enum Taken {
 
 /// What one Welcome needs from the service before it can be judged.
 enum Missing {
-    Identity(BTreeSet<Reference>),
+    Identity(Set<Reference>),
     Pointee(Topic),
     /// The group's own topic, to its end.
     End(GroupId),
@@ -270,10 +270,7 @@ impl Inner {
                     (ctx.intents, ctx.attempts) = (intents, attempts);
                 }
                 if ctx.row.kind == GroupKind::Sync {
-                    self.note_sync_group(step, ctx.row.id).await?;
-                    if devices::give_up(&mut ctx, &mut step.unit) {
-                        devices::want_snapshot(&mut ctx, &mut step.unit);
-                    }
+                    self.enter_sync_group(step, &mut ctx).await?;
                 }
                 step.keep_group(ctx);
                 step.keep_thread(thread);

@@ -6,7 +6,7 @@
 //! that value; so a delta that does not fit the committed value is kept, judged by its mutation
 //! tags, and judged again in its commit.
 
-use std::collections::BTreeSet;
+use crate::base::Set;
 
 use super::floor;
 use super::verdict::{Check, Verdict};
@@ -177,11 +177,11 @@ fn committed(before: &RawDictionary) -> Check<Authority> {
     Authority::committed(Dictionary::new(before)).map_err(|error| Verdict::rejected("META-019", error))
 }
 
-fn members(before: &RawDictionary) -> Check<BTreeSet<InboxId>> {
+fn members(before: &RawDictionary) -> Check<Set<InboxId>> {
     Dictionary::new(before).members().map_err(|error| Verdict::rejected("META-019", error))
 }
 
-fn members_of(after: &RawDictionary) -> Check<BTreeSet<InboxId>> {
+fn members_of(after: &RawDictionary) -> Check<Set<InboxId>> {
     Dictionary::new(after).members().map_err(|error| Verdict::rejected("GMOD-005", error))
 }
 

@@ -5,7 +5,7 @@
 //! sender rule comes before the table of unsupported proposals; and whatever needs no identity
 //! state comes before what does, so that a commit is never held for a look-up that cannot save it.
 
-use std::collections::BTreeSet;
+use crate::base::Set;
 
 use super::authority::{self, Proposed};
 use super::kinds::{self, Place};
@@ -28,10 +28,10 @@ pub struct Ground<'a> {
 
 /// The identity states [`judge`] asks for (GMOD-013). Resolve those that are missing, then judge;
 /// a commit judged without them is held.
-pub fn needed(commit: &CommitFacts) -> BTreeSet<Reference> {
+pub fn needed(commit: &CommitFacts) -> Set<Reference> {
     let members = (Members::read(&commit.before.dictionary), Members::read(&commit.dictionary_after));
     // A membership that cannot be read is rejected without any state.
-    let (Ok(before), Ok(after)) = members else { return BTreeSet::new() };
+    let (Ok(before), Ok(after)) = members else { return Set::new() };
     let committer = match &commit.committer {
         SenderFacts::Member(leaf) => leaf.inbox,
         SenderFacts::Outsider => None,

@@ -4,7 +4,7 @@
 //! policies do not allow the sender is left out and the removal goes ahead.
 
 use crate::base::Gather as _;
-use std::collections::BTreeSet;
+use crate::base::Set;
 
 use crate::base::InboxId;
 use crate::meta::component::{ADMIN_LIST, GROUP_MEMBERSHIP, Shape};
@@ -23,8 +23,8 @@ use crate::policy::Authority;
 pub fn cleanup(
     before: &RawDictionary,
     own: InboxId,
-    removed: &BTreeSet<InboxId>,
-    members_after: &BTreeSet<InboxId>,
+    removed: &Set<InboxId>,
+    members_after: &Set<InboxId>,
 ) -> Result<Vec<(u16, Vec<u8>)>, DictionaryError> {
     let view = Dictionary::new(before);
     let authority = Authority::committed(view)?;
@@ -57,7 +57,7 @@ pub fn cleanup(
 }
 
 /// The keys of an inbox-keyed map; none when it is absent or cannot be read.
-fn keys_of(view: Dictionary<'_>, component: u16) -> BTreeSet<InboxId> {
+fn keys_of(view: Dictionary<'_>, component: u16) -> Set<InboxId> {
     let map = view.raw(component).and_then(|bytes| decode_map(KeyKind::Inbox, bytes).ok());
     map.unwrap_or_default().keys().filter_map(Key::inbox).gather()
 }

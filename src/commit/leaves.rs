@@ -6,7 +6,7 @@
 //! as GMOD-011 says. GMOD-012 is asked of the committer's present leaf and of its path leaf.
 
 use crate::base::Gather as _;
-use std::collections::BTreeSet;
+use crate::base::Set;
 
 use super::verdict::{Check, Verdict};
 use crate::base::{InboxId, InstallationId, SequenceId};
@@ -27,18 +27,18 @@ pub(super) fn changes(
     let removed_leaves = removed(commit)?;
     let mut expected = expected(before, after, states).map_err(unresolved)?;
     let mut failed = failed(before, after, &commit.before.leaves);
-    let mut removed: BTreeSet<_> = removed_leaves.iter().map(|leaf| leaf.installation).gather();
+    let mut removed: Set<_> = removed_leaves.iter().map(|leaf| leaf.installation).gather();
     if super_admin {
         // GMOD-015: a leaf replaced by one of the same installation, then leaves of failed ones.
-        let gone: BTreeSet<_> = removed_leaves.iter().filter_map(|leaf| pair(leaf)).gather();
-        let replaced: BTreeSet<Pair> = added.intersection(&gone).copied().gather();
+        let gone: Set<_> = removed_leaves.iter().filter_map(|leaf| pair(leaf)).gather();
+        let replaced: Set<Pair> = added.intersection(&gone).copied().gather();
         added.retain(|pair| !replaced.contains(pair));
         removed.retain(|key| !replaced.iter().any(|(_, replaced)| replaced == key));
-        let both: BTreeSet<_> = removed.intersection(&failed).copied().gather();
+        let both: Set<_> = removed.intersection(&failed).copied().gather();
         removed.retain(|key| !both.contains(key));
         failed.retain(|key| !both.contains(key));
     }
-    let present: BTreeSet<_> = commit.before.leaves.iter().filter_map(pair).gather();
+    let present: Set<_> = commit.before.leaves.iter().filter_map(pair).gather();
     if added.iter().any(|pair| !expected.additions.contains(pair) && !present.contains(pair)) {
         let reason = "an added leaf is not authorised by the identity state its inbox is at";
         return Err(Verdict::rejected("GMOD-010", reason));
@@ -84,8 +84,8 @@ pub(super) fn replacing(commit: &CommitFacts) -> impl Iterator<Item = &LeafFacts
     updates.chain(&commit.path_leaf)
 }
 
-fn added(commit: &CommitFacts) -> Check<BTreeSet<Pair>> {
-    let mut added = BTreeSet::new();
+fn added(commit: &CommitFacts) -> Check<Set<Pair>> {
+    let mut added = Set::new();
     for proposal in &commit.proposals {
         if let ProposalKind::Add { leaf, .. } = &proposal.kind {
             let reason = "an added leaf's credential names no inbox";

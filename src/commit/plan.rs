@@ -11,7 +11,7 @@
 //! entry loses it when it is next raised.
 
 use crate::base::Gather as _;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::base::{Map, Set};
 
 use crate::base::{InboxId, InstallationId, SequenceId};
 use crate::members::{
@@ -24,15 +24,15 @@ use crate::mls::facts::GroupFacts;
 #[derive(Clone, Copy, Debug)]
 pub struct Latest<'a> {
     /// Inboxes to add; members among them are only brought up to date.
-    pub add: &'a BTreeSet<InboxId>,
+    pub add: &'a Set<InboxId>,
     /// Inboxes to remove; others than members are ignored.
-    pub remove: &'a BTreeSet<InboxId>,
+    pub remove: &'a Set<InboxId>,
     /// The latest identity update of each inbox to add and of each member to bring up to date.
-    pub latest: &'a BTreeMap<InboxId, SequenceId>,
+    pub latest: &'a Map<InboxId, SequenceId>,
     /// The states at those, and at the entries of members that change.
     pub states: &'a States,
     /// Installations whose key package was fetched and is valid.
-    pub usable: &'a BTreeSet<InstallationId>,
+    pub usable: &'a Set<InstallationId>,
 }
 
 /// Proposals that lead to the wanted membership, in a fixed order.
@@ -105,11 +105,11 @@ pub fn plan(
     let (mut after, unreachable) = moved(&before, wanted)?;
     let expected = expected(&before, &after, wanted.states)?;
     let adds: Vec<_> = placeable(&expected, group, wanted.usable);
-    let placed: BTreeMap<_, _> = group.leaves.iter().map(|l| (l.installation, l.index)).gather();
+    let placed: Map<_, _> = group.leaves.iter().map(|l| (l.installation, l.index)).gather();
     let going = expected.removals;
 
     let staying = placed.keys().filter(|key| !going.contains(key)).copied();
-    let leaves_after: BTreeSet<_> = staying.chain(adds.iter().map(|(_, key)| *key)).gather();
+    let leaves_after: Set<_> = staying.chain(adds.iter().map(|(_, key)| *key)).gather();
     list_failed(&before, &mut after, wanted.states, &leaves_after)?;
 
     let exempt = failed(&before, &after, &group.leaves);
@@ -162,7 +162,7 @@ fn moved(before: &Members, wanted: &Latest<'_>) -> Result<(Members, Vec<InboxId>
 fn placeable(
     expected: &members::Expected,
     group: &GroupFacts,
-    usable: &BTreeSet<InstallationId>,
+    usable: &Set<InstallationId>,
 ) -> Vec<(InboxId, InstallationId)> {
     let placed = |key: &InstallationId| group.leaves.iter().any(|leaf| leaf.installation == *key);
     let additions = expected.additions.iter();
@@ -174,7 +174,7 @@ fn list_failed(
     before: &Members,
     after: &mut Members,
     states: &States,
-    leaves_after: &BTreeSet<InstallationId>,
+    leaves_after: &Set<InstallationId>,
 ) -> Result<(), PlanError> {
     for (inbox, key) in unaccounted(before, &after.clone(), leaves_after, states)? {
         if let Some(entry) = after.0.get_mut(&inbox) {

@@ -10,7 +10,7 @@
 //! Choice: an obsolete Add is left out with its whole unit, and not replaced by one of our own.
 
 use crate::base::Gather as _;
-use std::collections::BTreeSet;
+use crate::base::Set;
 
 use super::{Ground, Verdict, judge, needed};
 use crate::base::InboxId;
@@ -40,7 +40,7 @@ pub fn select(
     own: &LeafFacts,
     kept: &[Candidate],
     ground: &Ground<'_>,
-) -> Result<Vec<usize>, BTreeSet<Reference>> {
+) -> Result<Vec<usize>, Set<Reference>> {
     let mut selected: Vec<usize> = Vec::new();
     for unit in units(kept, own) {
         if !unit.iter().all(|at| kept.get(*at).is_some_and(|candidate| candidate.current)) {
@@ -59,7 +59,7 @@ pub fn select(
 /// no index yet.
 pub fn virtually(group: &GroupFacts, selected: &[ProposalFacts]) -> Option<GroupFacts> {
     let dictionary = dictionary_after(group, selected)?;
-    let gone: BTreeSet<u32> = selected
+    let gone: Set<u32> = selected
         .iter()
         .filter_map(|proposal| match &proposal.kind {
             ProposalKind::Remove { leaf: Some(leaf) } => Some(leaf.index),
@@ -115,7 +115,7 @@ fn passes(
     own: &LeafFacts,
     proposals: &[ProposalFacts],
     ground: &Ground<'_>,
-) -> Result<bool, BTreeSet<Reference>> {
+) -> Result<bool, Set<Reference>> {
     let Some(commit) = commit_of(group, own, proposals) else { return Ok(false) };
     let missing = ground.states.missing(&needed(&commit));
     if !missing.is_empty() {
@@ -129,7 +129,7 @@ fn passes(
     let leaves = commit.leaves_after.iter().map(|leaf| leaf.installation).gather();
     match unaccounted(&before, &after, &leaves, ground.states) {
         Ok(left_over) => Ok(left_over.is_empty()),
-        Err(Unresolved::Needed(reference)) => Err(BTreeSet::from([reference])),
+        Err(Unresolved::Needed(reference)) => Err(Set::from([reference])),
         Err(Unresolved::Unpublished(_)) => Ok(false),
     }
 }

@@ -8,7 +8,7 @@
 //! without its values; so is a value that is not what its component holds.
 
 use crate::base::Gather as _;
-use std::collections::BTreeSet;
+use crate::base::Set;
 
 use super::verdict::Verdict;
 use crate::base::InboxId;
@@ -47,7 +47,7 @@ const COMPONENTS: [(u16, &str); 5] = [
 ///
 /// `leaving` are the inboxes whose leave request was pending: those the commit removes are listed
 /// as left. A commit that was not judged before can be malformed, which gives a rejection.
-pub fn of_commit(commit: &CommitFacts, leaving: &BTreeSet<InboxId>) -> Result<Option<GroupUpdated>, Verdict> {
+pub fn of_commit(commit: &CommitFacts, leaving: &Set<InboxId>) -> Result<Option<GroupUpdated>, Verdict> {
     let SenderFacts::Member(committer) = &commit.committer else {
         return Err(Verdict::rejected("GMOD-002", "the sender is not a member of the group"));
     };
@@ -68,13 +68,13 @@ fn difference(
     by: InboxId,
     before: &RawDictionary,
     after: &RawDictionary,
-    leaving: &BTreeSet<InboxId>,
+    leaving: &Set<InboxId>,
 ) -> Result<GroupUpdated, DictionaryError> {
     let (old, new) = (Dictionary::new(before), Dictionary::new(after));
     let (members, members_after) = (old.members()?, new.members()?);
     let (admins, admins_after) = (old.admins()?, new.admins()?);
     let (supers, supers_after) = (old.super_admins()?, new.super_admins()?);
-    let gone: BTreeSet<_> = minus(&members, &members_after).into_iter().gather();
+    let gone: Set<_> = minus(&members, &members_after).into_iter().gather();
     Ok(GroupUpdated {
         initiated_by: by,
         added: minus(&members_after, &members),
@@ -89,7 +89,7 @@ fn difference(
 }
 
 /// Ascending by id bytes.
-fn minus(a: &BTreeSet<InboxId>, b: &BTreeSet<InboxId>) -> Vec<InboxId> {
+fn minus(a: &Set<InboxId>, b: &Set<InboxId>) -> Vec<InboxId> {
     a.difference(b).copied().collect()
 }
 

@@ -5,7 +5,7 @@
 //! one harmless fault: services that retry internally do that, and the repetition is dropped.
 
 use crate::base::Gather as _;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::base::{Map, Set};
 
 use sha2::{Digest, Sha256};
 
@@ -22,7 +22,7 @@ pub const MAX_SEQUENCE_ID: u64 = (1 << 53) - 1;
 /// two different envelopes.
 pub fn receipts(batch: &[Outgoing], answer: &[Receipt]) -> Result<(), DeliveryError> {
     count("receipts", batch.len(), answer.len())?;
-    let mut given: BTreeMap<SequenceId, (&Topic, &[u8])> = BTreeMap::new();
+    let mut given: Map<SequenceId, (&Topic, &[u8])> = Map::new();
     for (sent, receipt) in batch.iter().zip(answer) {
         position(receipt.sequence_id, receipt.server_ns)?;
         let own = (&sent.topic, sent.payload.as_slice());
@@ -40,9 +40,9 @@ pub fn query(
     limit: u32,
     answer: Vec<Incoming>,
 ) -> Result<Vec<Incoming>, DeliveryError> {
-    let mut last: BTreeMap<Topic, (SequenceId, u32, Option<usize>)> =
+    let mut last: Map<Topic, (SequenceId, u32, Option<usize>)> =
         asked.iter().map(|(topic, after)| (*topic, (*after, 0, None))).gather();
-    let mut seen = BTreeSet::new();
+    let mut seen = Set::new();
     let mut usable: Vec<Incoming> = Vec::with_capacity(answer.len());
     for envelope in answer {
         let Some((after, taken, previous)) = last.get_mut(&envelope.topic) else {

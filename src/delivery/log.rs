@@ -1,7 +1,7 @@
 //! The ordered log behind [`MemoryDelivery`](super::memory::MemoryDelivery): what an honest
 //! service does, without network, time or faults.
 
-use std::collections::BTreeMap;
+use crate::base::Map;
 
 use sha2::{Digest, Sha256};
 
@@ -27,9 +27,9 @@ impl Default for Limits {
 /// Everything stored so far.
 #[derive(Default)]
 pub(super) struct Log {
-    topics: BTreeMap<Topic, Vec<Incoming>>,
-    known: BTreeMap<(Topic, [u8; 32]), Receipt>,
-    claims: BTreeMap<String, Vec<InboxId>>,
+    topics: Map<Topic, Vec<Incoming>>,
+    known: Map<(Topic, [u8; 32]), Receipt>,
+    claims: Map<String, Vec<InboxId>>,
     last: Option<Receipt>,
     pub(super) limits: Limits,
 }

@@ -6,8 +6,8 @@
 //! answer of something stored; wake-ups are told from a task of their own, never from inside
 //! another client's call.
 
+use crate::base::Map;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 pub use super::lies::Lie;
@@ -48,7 +48,7 @@ pub struct MemoryDelivery {
     service: Rc<Service>,
     faults: Rc<RefCell<Faults>>,
     /// Topics of which nothing behind a position is shown yet.
-    frozen: RefCell<BTreeMap<Topic, SequenceId>>,
+    frozen: RefCell<Map<Topic, SequenceId>>,
 }
 
 struct Service {

@@ -1,7 +1,7 @@
 //! Who is to be told of news in a [`MemoryDelivery`](super::memory::MemoryDelivery).
 
+use crate::base::Map;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use futures::FutureExt;
@@ -19,7 +19,7 @@ pub(super) struct Wakes {
 #[derive(Default)]
 struct State {
     last: u64,
-    listeners: BTreeMap<u64, Listener>,
+    listeners: Map<u64, Listener>,
 }
 
 #[derive(Clone)]

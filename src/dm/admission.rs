@@ -121,7 +121,7 @@ fn admit_dm(join: &JoinFacts, own: InboxId, view: Dictionary<'_>) -> Result<DmId
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use crate::base::Map;
 
     use super::*;
     use crate::base::{GroupId, InstallationId};
@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn dms_003_a_group_that_is_no_dm_is_not_judged_as_one() {
-        let dictionary: BTreeMap<_, _> = new_group(&new(&Settings::default()), ALL_MEMBERS).unwrap();
+        let dictionary: Map<_, _> = new_group(&new(&Settings::default()), ALL_MEMBERS).unwrap();
         let join = JoinFacts { group: GroupFacts { dictionary, ..valid().group }, ..valid() };
         assert_eq!(admit(&join, OWN), Ok(Admitted::Other(ConversationType::Group)));
     }

@@ -80,6 +80,10 @@ pub(crate) mod tests {
         assert_eq!(wins(&[candidate(1, Some(5)), joined_late]), 1);
     }
 
+    fn beats_listed_last(x: &Candidate, y: &Candidate) -> bool {
+        winner(&[*y, *x]).map(|one| one.group) == Some(x.group)
+    }
+
     pub(crate) fn any_candidate() -> impl Strategy<Value = Candidate> {
         (any::<u8>(), any::<bool>(), proptest::option::of(-2i64..5), 0i64..5).prop_map(
             |(id, restored, last, created)| Candidate {
@@ -107,6 +111,17 @@ pub(crate) mod tests {
         fn dms_013_the_order_is_total_over_distinct_groups(a in any_candidate(), b in any_candidate()) {
             prop_assert_eq!(a.rank() == b.rank(), a.rank().cmp(&b.rank()).is_eq());
             prop_assert!(a.group == b.group || a.rank() != b.rank());
+        }
+
+        #[test]
+        fn dms_013_the_order_is_antisymmetric_and_transitive(
+            a in any_candidate(), b in any_candidate(), c in any_candidate(),
+        ) {
+            prop_assume!(a.group != b.group && b.group != c.group && a.group != c.group);
+            let beats = |x: &Candidate, y: &Candidate| winner(&[*x, *y]).map(|one| one.group) == Some(x.group);
+            prop_assert_eq!(beats(&a, &b), beats_listed_last(&a, &b));
+            prop_assert!(beats(&a, &b) != beats(&b, &a));
+            prop_assert!(!(beats(&a, &b) && beats(&b, &c)) || beats(&a, &c));
         }
     }
 }

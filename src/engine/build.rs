@@ -6,7 +6,7 @@
 //! over several commits.
 
 use crate::base::Gather as _;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::base::{Map, Set};
 
 use crate::base::{InboxId, InstallationId, SequenceId, Topic, sha256};
 use crate::commit::{self, Candidate, Ground, Latest, PlanError, Verdict};
@@ -43,13 +43,13 @@ pub struct Package {
 #[derive(Default)]
 pub struct Material {
     /// The latest identity update of each inbox concerned; one without does not exist.
-    pub latest: BTreeMap<InboxId, SequenceId>,
+    pub latest: Map<InboxId, SequenceId>,
     /// The states at those, and at the present entries.
     pub states: States,
     /// The latest identity update of each inbox that others propose to add.
-    pub latest_of_kept: BTreeMap<InboxId, SequenceId>,
+    pub latest_of_kept: Map<InboxId, SequenceId>,
     /// Checked key packages.
-    pub packages: BTreeMap<InstallationId, Package>,
+    pub packages: Map<InstallationId, Package>,
 }
 
 /// What became of a build.
@@ -60,12 +60,12 @@ pub enum Built {
     /// There was nothing left to do, or it can never be done: the intent has ended.
     Ended,
     /// Identity states to fetch first.
-    Needs(BTreeSet<Reference>),
+    Needs(Set<Reference>),
 }
 
 /// Why there is no commit.
 enum Refusal {
-    Needs(BTreeSet<Reference>),
+    Needs(Set<Reference>),
     /// The operation can never be done.
     Never(Error),
     /// Not now.
@@ -143,7 +143,7 @@ fn draft(
     let mut taken = take_along(mls, me, facts, material)?;
     let mut take = change.add.len();
     loop {
-        let part: BTreeSet<InboxId> = change.add.iter().take(take).copied().gather();
+        let part: Set<InboxId> = change.add.iter().take(take).copied().gather();
         let savepoint = mls.scratch.savepoint();
         let drafted = seal(mls, me, &part, &change, (&taken, dm), material, left_out.clone());
         let too_large = drafted.as_ref().is_ok_and(|draft| size(draft) > MAX_BYTES);
@@ -216,7 +216,7 @@ fn is_current(mls: &MlsState, id: &ProposalId, facts: &ProposalFacts, material: 
 fn seal(
     mls: &mut MlsState,
     me: &Me,
-    add: &BTreeSet<InboxId>,
+    add: &Set<InboxId>,
     change: &Change,
     (taken, dm): (&Taken, bool),
     material: &Material,
@@ -342,7 +342,7 @@ fn store(
 
 fn unplanned(error: PlanError) -> Refusal {
     match &error {
-        PlanError::Needed(reference) => Refusal::Needs(BTreeSet::from([*reference])),
+        PlanError::Needed(reference) => Refusal::Needs(Set::from([*reference])),
         PlanError::UnknownInbox(_) => Refusal::Never(Error::new("dm.unknown_inbox", error.to_string())),
         PlanError::OwnInstallation => Refusal::Never(Error::new("group.not_a_member", error.to_string())),
         PlanError::OwnInbox => Refusal::Never(Error::new("group.self", error.to_string())),

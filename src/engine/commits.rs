@@ -2,7 +2,7 @@
 //! (GMOD-016, GMOD-019, GMOD-021, GMOD-036).
 
 use crate::base::Gather as _;
-use std::collections::BTreeSet;
+use crate::base::Set;
 
 use crate::base::{Nanos, SequenceId};
 use crate::commit::{self, Ground, Verdict, transcript};
@@ -101,10 +101,10 @@ fn foreseen(
     after: &RawDictionary,
     committer: &SenderFacts,
     known: &Known<'_>,
-) -> BTreeSet<Reference> {
+) -> Set<Reference> {
     let members = (Members::read(before), Members::read(after));
     let ((Ok(before), Ok(after)), SenderFacts::Member(leaf)) = (members, committer) else {
-        return BTreeSet::new();
+        return Set::new();
     };
     let needed = references::of_commit(&before, &after, leaf.inbox);
     (known.identity)(&needed).missing(&needed)

@@ -7,7 +7,7 @@ use crate::engine::operations::MAX_INBOXES;
 use crate::engine::settings::NewGroup;
 use crate::engine::state::{GroupCtx, Me, MlsState, ThreadCtx};
 use crate::engine::unit::Unit;
-use crate::engine::{devices, threads, views};
+use crate::engine::{threads, views};
 use crate::error::Error;
 use crate::members::Entry;
 use crate::meta::{Components, CreateError, FIRST_FLOOR, NewConversation, Settings};
@@ -91,9 +91,7 @@ pub fn create_sync(me: &Me, chance: &[u8; 48], unit: &mut Unit) -> Result<GroupC
     let mut signer = [0; 32];
     signer.copy_from_slice(&chance[16..]);
     let dictionary = conversation(me, &Settings::default(), &signer, policy::new_sync)?;
-    let mut ctx = born(me, (GroupKind::Sync, None), (group_id(chance), &dictionary), Vec::new(), unit)?;
-    devices::want_snapshot(&mut ctx, unit);
-    Ok(ctx)
+    born(me, (GroupKind::Sync, None), (group_id(chance), &dictionary), Vec::new(), unit)
 }
 
 fn conversation(

@@ -5,15 +5,16 @@
 //! message rows, and no event names it. What is told in it is a list of consent records; telling
 //! one twice changes nothing (CONS-010), so what is not certain is told again:
 //! - A decision made here is owed until a message that holds it is stored ([`tell`]).
-//! - Whoever adds a device to the group tells all that is stored with a time ([`want_snapshot`]):
-//!   the new one can read nothing older. Once a device is removed all others do: it may have been
+//! - Whoever adds a device to the group, or enters one with a device it did not meet in others, tells
+//!   all that is stored with a time ([`want_snapshot`]), inherited and imported records too: the
+//!   other one can read nothing older. Once a device is removed all others do: it may have been
 //!   the one that still had to tell. That repeats what was told before, but never because it arrived.
 //! - A message met behind a commit it was not encrypted for is told again: whom that commit added
 //!   cannot read it.
 //!
 //! So whoever is in the group has read every decision, or is told it by who brought it in.
 
-use crate::base::InboxId;
+use crate::base::{InboxId, InstallationId};
 use crate::consent::{Record, usable};
 use crate::engine::receive::{Outcomes, reject};
 use crate::engine::state::GroupCtx;
@@ -42,6 +43,17 @@ pub fn admit(facts: &JoinFacts, own: InboxId) -> Result<(), Outcomes> {
 pub fn is_usable(row: &GroupRow) -> bool {
     let ours = row.members.iter().all(|member| member.inbox == row.adder);
     row.kind == GroupKind::Sync && row.state == GroupState::Active && ours
+}
+
+/// True when a sync group holds a device that none of the groups `before` does, if there are any:
+/// what was told in those did not reach it.
+pub fn meets_others(row: &GroupRow, before: &[GroupRow]) -> bool {
+    let knows = |device: &InstallationId| before.iter().any(|row| devices_in(row).any(|one| one == device));
+    !before.is_empty() && !devices_in(row).all(knows)
+}
+
+fn devices_in(row: &GroupRow) -> impl Iterator<Item = &InstallationId> {
+    row.members.iter().flat_map(|member| &member.installations)
 }
 
 /// Stores a message with these records. The outbox encrypts and publishes it.

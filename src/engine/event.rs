@@ -295,7 +295,7 @@ mod tests {
         );
         assert_eq!(KINDS[Event::Lagged { discarded: 1 }.kind()], "lagged");
         assert!(some(4, 0).kind() >= KINDS.len());
-        let distinct: std::collections::BTreeSet<_> = KINDS.iter().collect();
+        let distinct: crate::base::Set<_> = KINDS.iter().collect();
         assert_eq!(distinct.len(), KINDS.len());
     }
 

@@ -1,7 +1,7 @@
 //! A Welcome that was opened: judged whole before anything is written
 //! (JOIN, DMS-003, DMS-008, DMS-010, DMS-015, CONS-022 to CONS-025).
 
-use std::collections::BTreeSet;
+use crate::base::Set;
 
 use crate::base::{Nanos, SequenceId, ThreadId};
 use crate::commit::transcript;
@@ -21,7 +21,7 @@ use crate::mls::facts::JoinFacts;
 use crate::store::rows::{GroupKind, GroupRow, GroupState, SettingsView};
 
 /// The identity states the Welcome's membership names.
-pub fn needed(facts: &JoinFacts) -> BTreeSet<Reference> {
+pub fn needed(facts: &JoinFacts) -> Set<Reference> {
     // A membership that cannot be read needs nothing: the Welcome is refused.
     Members::read(&facts.group.dictionary).map(|members| references::of_join(&members)).unwrap_or_default()
 }

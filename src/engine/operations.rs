@@ -5,7 +5,7 @@
 //! again on the state of the members who were first (GMOD-036).
 
 use crate::base::Gather as _;
-use std::collections::BTreeSet;
+use crate::base::Set;
 
 use crate::base::{InboxId, Version};
 use crate::engine::send::writable;
@@ -29,11 +29,11 @@ pub const MAX_INBOXES: usize = 250;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Change {
     /// Inboxes to add.
-    pub add: BTreeSet<InboxId>,
+    pub add: Set<InboxId>,
     /// Members to remove.
-    pub remove: BTreeSet<InboxId>,
+    pub remove: Set<InboxId>,
     /// Members to bring to their newest identity state.
-    pub refresh: BTreeSet<InboxId>,
+    pub refresh: Set<InboxId>,
     /// Component updates, in order.
     pub writes: Vec<(u16, Vec<u8>)>,
     /// Make an epoch even without any of these.
@@ -155,7 +155,7 @@ fn is_member(row: &GroupRow, inbox: InboxId) -> bool {
 /// Inboxes whose newest identity state a commit of this operation needs: those it adds, removes or
 /// refreshes, and the own one where the group does not name an update of it yet, or adds members
 /// (the first commit raises the creator's own entry, or joiners would have to refuse).
-pub fn concerned(operation: &Operation, members: &Members, own: InboxId) -> BTreeSet<InboxId> {
+pub fn concerned(operation: &Operation, members: &Members, own: InboxId) -> Set<InboxId> {
     let unnamed = members.get(own).is_some_and(|entry| entry.sequence_id.0 == 0);
     let (inboxes, with_own): (&[InboxId], bool) = match operation {
         Operation::AddInboxes(inboxes) => (inboxes, true),

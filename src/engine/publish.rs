@@ -40,7 +40,7 @@ pub enum Work {
     /// Encrypt the messages of these intents.
     Encrypt(Vec<u64>),
     /// Tell the own devices the next part of this snapshot.
-    Snapshot(IntentRow),
+    Snapshot(Box<IntentRow>),
     /// Messages wait behind kept proposals, or behind a state that was rolled back: a commit of ours
     /// ends those. It leaves proposals out, so that their authors may propose again.
     EndProposals,
@@ -95,7 +95,7 @@ pub fn next(ctx: &GroupCtx) -> Work {
     let sends = waiting.iter().filter(|intent| !devices::is_snapshot(intent));
     let sends: Vec<u64> = sends.map(|intent| intent.number).collect();
     match waiting.first().filter(|_| sends.is_empty()) {
-        Some(snapshot) => Work::Snapshot((*snapshot).clone()),
+        Some(snapshot) => Work::Snapshot(Box::new((*snapshot).clone())),
         None => Work::Encrypt(sends),
     }
 }

@@ -6,7 +6,7 @@
 //! A step that does not apply goes back to the savepoint before it; when the message was authentic
 //! the ratchet step alone is kept.
 
-use std::collections::{BTreeMap, BTreeSet};
+use crate::base::{Map, Set};
 
 use crate::base::Version;
 use crate::base::{MessageId, SequenceId};
@@ -39,7 +39,7 @@ pub enum Outcomes {
     /// Its position waits: code and sentence.
     Held(String, String),
     /// Identity states to fetch first; nothing opened was kept.
-    Needs(BTreeSet<Reference>),
+    Needs(Set<Reference>),
     /// The message's id is taken: by which row has to be looked up first.
     NeedsMessage(MessageId),
 }
@@ -49,14 +49,14 @@ pub struct Known<'a> {
     /// Who we are.
     pub me: &'a Me,
     /// Those of the identity states asked for that are known here.
-    pub identity: &'a dyn Fn(&BTreeSet<Reference>) -> States,
+    pub identity: &'a dyn Fn(&Set<Reference>) -> States,
     /// Identity states that a commit will need are asked for before it is worked through. Without,
     /// only by one that passes whatever can be decided before.
     pub early: bool,
     /// Message rows looked up so far; `None` for an id that is free.
-    pub messages: &'a BTreeMap<MessageId, Option<MessageRow>>,
+    pub messages: &'a Map<MessageId, Option<MessageRow>>,
     /// Hashes of own bytes met before.
-    pub echoes: &'a BTreeSet<[u8; 32]>,
+    pub echoes: &'a Set<[u8; 32]>,
     /// Look every message id up before it is inserted: an insert of this step hit a taken one.
     pub careful: bool,
 }

@@ -4,7 +4,7 @@
 //! client drops them and loads again, so memory is never ahead of disk.
 
 use crate::base::Gather as _;
-use std::collections::BTreeMap;
+use crate::base::Map;
 
 use crate::base::{GroupId, SequenceId, ThreadId, Topic, Version};
 use crate::base::{InboxId, InstallationId};
@@ -48,9 +48,9 @@ pub struct GroupCtx {
     /// How far its topic was read.
     pub position: PositionRow,
     /// Operations not finished, in order.
-    pub intents: BTreeMap<u64, IntentRow>,
+    pub intents: Map<u64, IntentRow>,
     /// Bytes handed out and not settled.
-    pub attempts: BTreeMap<[u8; 32], AttemptRow>,
+    pub attempts: Map<[u8; 32], AttemptRow>,
     /// `None` for a placeholder and after own removal.
     pub mls: Option<MlsState>,
     row_changed: bool,
@@ -232,7 +232,7 @@ pub struct ThreadCtx {
     /// The row's revision.
     pub revision: u64,
     /// Records of its groups.
-    pub consents: BTreeMap<GroupId, Record>,
+    pub consents: Map<GroupId, Record>,
     /// For a DM: the membership changes already shown (DMS-011).
     pub transcripts: Vec<TranscriptRow>,
     /// What it keeps about messages about messages.

@@ -1,6 +1,6 @@
 //! What an app may read of a group, derived from its MLS facts in the unit that applies them.
 
-use std::collections::BTreeMap;
+use crate::base::Map;
 
 use crate::base::{InboxId, InstallationId};
 use crate::members::Members;
@@ -17,7 +17,7 @@ pub fn describe(row: &mut GroupRow, facts: &GroupFacts, authenticator: Vec<u8>) 
 }
 
 fn members(facts: &GroupFacts) -> Vec<MemberView> {
-    let mut leaves: BTreeMap<InboxId, Vec<InstallationId>> = BTreeMap::new();
+    let mut leaves: Map<InboxId, Vec<InstallationId>> = Map::new();
     for leaf in &facts.leaves {
         if let Some(inbox) = leaf.inbox {
             leaves.entry(inbox).or_default().push(leaf.installation);

@@ -28,6 +28,6 @@ pub(super) const SEALED: &str = "s";
 
 /// Names of tables as a transaction takes them, each once.
 pub(super) fn names(tables: impl IntoIterator<Item = Table>) -> js_sys::Array {
-    let tables: std::collections::BTreeSet<Table> = tables.into_iter().collect();
+    let tables: crate::base::Set<Table> = tables.into_iter().collect();
     tables.into_iter().map(|table| JsValue::from_str(table.name())).collect()
 }

@@ -1,9 +1,7 @@
 //! The members of an inbox, and how an update changes them (IDENT-002 to IDENT-050, facts 4.4).
 
 use crate::base::Gather as _;
-use std::collections::{BTreeMap, BTreeSet};
-
-use serde::{Deserialize, Serialize};
+use crate::base::{Map, Set};
 
 use super::signature::Checked;
 use super::{
@@ -12,7 +10,7 @@ use super::{
 use crate::base::{InboxId, InstallationId};
 
 /// How someone came to be a member.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
     /// Whose signature added it; `None` for the creator.
     pub added_by: Option<MemberId>,
@@ -21,21 +19,21 @@ pub struct Member {
 }
 
 /// What an inbox's log says up to some sequence id.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AssociationState {
     /// The inbox.
     pub inbox: InboxId,
     /// Its members.
-    pub members: BTreeMap<MemberId, Member>,
+    pub members: Map<MemberId, Member>,
     /// Who may revoke members and hand this role on; not always a member.
     pub recovery: Identifier,
     /// Signatures used so far, in canonical form (IDENT-050).
-    pub seen_signatures: BTreeSet<Vec<u8>>,
+    pub seen_signatures: Set<Vec<u8>>,
 }
 
 impl AssociationState {
     /// Installations that speak for the inbox, ascending.
-    pub fn installations(&self) -> BTreeSet<InstallationId> {
+    pub fn installations(&self) -> Set<InstallationId> {
         let installation = |member: &MemberId| match member {
             MemberId::Installation(id) => Some(*id),
             MemberId::Account(_) => None,
@@ -44,7 +42,7 @@ impl AssociationState {
     }
 
     /// Accounts the inbox is reached by, ascending.
-    pub fn identifiers(&self) -> BTreeSet<Identifier> {
+    pub fn identifiers(&self) -> Set<Identifier> {
         let account = |member: &MemberId| match member {
             MemberId::Account(identifier) => Some(identifier.clone()),
             MemberId::Installation(_) => None,
@@ -122,9 +120,9 @@ fn run(mut pass: Pass<'_>, update: &IdentityUpdate) -> Result<AssociationState, 
 struct Pass<'a> {
     text: String,
     client_timestamp_ns: u64,
-    seen: Option<&'a BTreeSet<Vec<u8>>>,
+    seen: Option<&'a Set<Vec<u8>>>,
     state: Option<AssociationState>,
-    used: BTreeSet<Vec<u8>>,
+    used: Set<Vec<u8>>,
     unproven: Option<SignatureKind>,
     /// The update was accepted before.
     accepted: bool,
@@ -139,7 +137,7 @@ impl<'a> Pass<'a> {
             client_timestamp_ns: update.client_timestamp_ns,
             seen: state.map(|s| &s.seen_signatures),
             state: state.cloned(),
-            used: BTreeSet::new(),
+            used: Set::new(),
             unproven: None,
             accepted: false,
             checked: Vec::new(),
@@ -172,9 +170,9 @@ impl<'a> Pass<'a> {
         let member = Member { added_by: None, client_timestamp_ns: self.client_timestamp_ns };
         self.state = Some(AssociationState {
             inbox: inbox_id(identifier, nonce),
-            members: BTreeMap::from([(first, member)]),
+            members: Map::from([(first, member)]),
             recovery: identifier.clone(),
-            seen_signatures: BTreeSet::new(),
+            seen_signatures: Set::new(),
         });
         Ok(())
     }

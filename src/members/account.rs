@@ -5,7 +5,7 @@
 //! demands of that commit, and so precedes the Welcome too. A failed installation that has a leaf
 //! all the same is tolerated.
 
-use std::collections::BTreeSet;
+use crate::base::Set;
 
 use super::{Members, MembersError, Reference, States, Unresolved};
 use crate::base::{InboxId, InstallationId, SequenceId};
@@ -85,7 +85,7 @@ impl From<Unresolved> for JoinError {
 pub fn unaccounted(
     before: &Members,
     after: &Members,
-    leaves_after: &BTreeSet<InstallationId>,
+    leaves_after: &Set<InstallationId>,
     states: &States,
 ) -> Result<Vec<(InboxId, InstallationId)>, Unresolved> {
     let mut left_over = Vec::new();
@@ -140,8 +140,8 @@ fn check_leaves(
     join: &JoinFacts,
     members: &Members,
     states: &States,
-) -> Result<BTreeSet<InstallationId>, JoinError> {
-    let mut placed = BTreeSet::new();
+) -> Result<Set<InstallationId>, JoinError> {
+    let mut placed = Set::new();
     let mut named = Vec::with_capacity(join.group.leaves.len());
     for leaf in &join.group.leaves {
         let entry = leaf.inbox.and_then(|inbox| Some((inbox, members.get(inbox)?)));

@@ -2,7 +2,7 @@
 //! installations (GMOD terms, section 3).
 
 use crate::base::Gather as _;
-use std::collections::BTreeSet;
+use crate::base::Set;
 
 use super::{Members, States, Unresolved};
 use crate::base::{InboxId, InstallationId, SequenceId};
@@ -14,10 +14,10 @@ pub struct Expected {
     /// Of every inbox whose entry is added or changed: keys the referenced state has and the
     /// previous one has not. Kept with their inbox: a leaf must be added under the inbox that
     /// authorised it.
-    pub additions: BTreeSet<(InboxId, InstallationId)>,
+    pub additions: Set<(InboxId, InstallationId)>,
     /// Keys the previous state has and the referenced one has not, and all previous keys of
     /// removed inboxes.
-    pub removals: BTreeSet<InstallationId>,
+    pub removals: Set<InstallationId>,
 }
 
 /// Compares previous and referenced identity states over a commit.
@@ -43,8 +43,8 @@ pub fn expected(before: &Members, after: &Members, states: &States) -> Result<Ex
 
 /// Failed installations: listed in an entry after the commit, or in one before it while no
 /// current leaf has that key. `leaves` are those before the commit.
-pub fn failed(before: &Members, after: &Members, leaves: &[LeafFacts]) -> BTreeSet<InstallationId> {
-    let placed: BTreeSet<_> = leaves.iter().map(|leaf| leaf.installation).gather();
+pub fn failed(before: &Members, after: &Members, leaves: &[LeafFacts]) -> Set<InstallationId> {
+    let placed: Set<_> = leaves.iter().map(|leaf| leaf.installation).gather();
     let listed = after.0.values().flat_map(|entry| &entry.failed);
     let absent = before.0.values().flat_map(|entry| &entry.failed).filter(|key| !placed.contains(key));
     listed.chain(absent).copied().gather()

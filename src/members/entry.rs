@@ -5,7 +5,7 @@
 //! as absent, because it can equal no key, rather than refused.
 
 use crate::base::Gather as _;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::base::{Map, Set};
 
 use crate::base::{InboxId, InstallationId, SequenceId};
 use crate::meta::MapMutation;
@@ -66,7 +66,7 @@ pub struct Entry {
     /// entry at creation.
     pub sequence_id: SequenceId,
     /// Installations the group could not add.
-    pub failed: BTreeSet<InstallationId>,
+    pub failed: Set<InstallationId>,
 }
 
 impl Entry {
@@ -91,7 +91,7 @@ impl Entry {
 
 /// The members of a group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Members(pub BTreeMap<InboxId, Entry>);
+pub struct Members(pub Map<InboxId, Entry>);
 
 impl Members {
     /// Reads the component of a dictionary (GMOD-005).
@@ -119,7 +119,7 @@ impl Members {
 
     /// The mutations that lead from `self` to `after`, by inbox.
     pub fn mutations(&self, after: &Self) -> Vec<MapMutation> {
-        let inboxes: BTreeSet<_> = self.0.keys().chain(after.0.keys()).copied().gather();
+        let inboxes: Set<_> = self.0.keys().chain(after.0.keys()).copied().gather();
         let change = |inbox: InboxId| match (self.get(inbox), after.get(inbox)) {
             (None, Some(new)) => Some(MapMutation::Insert(Key::Inbox(inbox), new.encode())),
             (Some(old), Some(new)) if old != new => {

@@ -1,7 +1,7 @@
 //! Which identity states a decision needs (GMOD-013).
 
 use crate::base::Gather as _;
-use std::collections::BTreeSet;
+use crate::base::Set;
 
 use super::{Members, Reference};
 use crate::base::{InboxId, SequenceId};
@@ -13,9 +13,9 @@ pub fn of_commit(
     before: &Members,
     after: &Members,
     signers: impl IntoIterator<Item = InboxId>,
-) -> BTreeSet<Reference> {
-    let mut needed = BTreeSet::new();
-    let inboxes: BTreeSet<_> = before.0.keys().chain(after.0.keys()).gather();
+) -> Set<Reference> {
+    let mut needed = Set::new();
+    let inboxes: Set<_> = before.0.keys().chain(after.0.keys()).gather();
     for inbox in inboxes {
         let at = |members: &Members| members.get(*inbox).map(|entry| entry.sequence_id);
         let (previous, referenced) = (at(before), at(after));
@@ -31,7 +31,7 @@ pub fn of_commit(
 }
 
 /// States a joiner checks the ratchet tree against: every member's referenced one.
-pub fn of_join(members: &Members) -> BTreeSet<Reference> {
+pub fn of_join(members: &Members) -> Set<Reference> {
     members.0.iter().filter_map(|(inbox, entry)| named(*inbox, Some(entry.sequence_id))).gather()
 }
 

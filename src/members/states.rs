@@ -1,7 +1,7 @@
 //! Resolved identity states, as far as membership reads them (GMOD-013, GMOD-014).
 
 use crate::base::Gather as _;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::base::{Map, Set};
 
 use crate::base::{InboxId, InstallationId, SequenceId};
 
@@ -18,7 +18,7 @@ pub struct Reference {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resolution {
     /// The installation keys the state associates with the inbox.
-    Installations(BTreeSet<InstallationId>),
+    Installations(Set<InstallationId>),
     /// The inbox's updates were fetched and there is none at that sequence id (GMOD-014).
     Unpublished,
 }
@@ -36,7 +36,7 @@ pub enum Unresolved {
 
 /// The references resolved so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct States(BTreeMap<Reference, Resolution>);
+pub struct States(Map<Reference, Resolution>);
 
 impl States {
     /// Adds what a reference resolves to.
@@ -54,8 +54,8 @@ impl States {
         &self,
         inbox: InboxId,
         sequence_id: SequenceId,
-    ) -> Result<&BTreeSet<InstallationId>, Unresolved> {
-        static NONE: BTreeSet<InstallationId> = BTreeSet::new();
+    ) -> Result<&Set<InstallationId>, Unresolved> {
+        static NONE: Set<InstallationId> = Set::new();
         let reference = Reference { inbox, sequence_id };
         if sequence_id == SequenceId(0) {
             return Ok(&NONE);
@@ -68,7 +68,7 @@ impl States {
     }
 
     /// Those of `needed` that are not resolved yet.
-    pub fn missing(&self, needed: &BTreeSet<Reference>) -> BTreeSet<Reference> {
+    pub fn missing(&self, needed: &Set<Reference>) -> Set<Reference> {
         needed.iter().filter(|reference| !self.0.contains_key(reference)).copied().gather()
     }
 }

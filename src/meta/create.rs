@@ -4,7 +4,7 @@
 //! `policy`, which has one call per kind of conversation and fills it in. The floor of a new group is the first version that
 //! supports the dictionary (GMOD section 5).
 
-use std::collections::BTreeMap;
+use crate::base::Map;
 
 use super::component::{
     ADMIN_LIST, APP_DATA, COMMIT_LOG_SIGNER, COMPONENT_REGISTRY, CONVERSATION_TYPE, CREATOR_INBOX_ID,
@@ -84,8 +84,8 @@ pub fn new_dictionary(
         Some(_) => (ConversationType::Dm, encode_inbox_set([])),
         None => (ConversationType::Group, encode_inbox_set([&new.creator])),
     };
-    let membership = BTreeMap::from([(new.creator, new.creator_entry.to_vec())]);
-    let mut components = BTreeMap::from([
+    let membership = Map::from([(new.creator, new.creator_entry.to_vec())]);
+    let mut components = Map::from([
         (COMPONENT_REGISTRY, registry),
         (SUPER_ADMIN_LIST, super_admins),
         (ADMIN_LIST, encode_inbox_set([])),

@@ -7,7 +7,7 @@
 //! or only just inserted cannot be named by hash.
 
 use crate::base::Gather as _;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::base::{Map, Set};
 
 use sha2::{Digest, Sha256};
 
@@ -176,9 +176,9 @@ pub fn apply_map_delta(
 
 /// Applies a set delta; `before` is never changed, so a failure keeps nothing.
 pub fn apply_set_delta(
-    before: &BTreeSet<Key>,
+    before: &Set<Key>,
     mutations: &[SetMutation],
-) -> Result<(BTreeSet<Key>, Vec<Change>), DeltaError> {
+) -> Result<(Set<Key>, Vec<Change>), DeltaError> {
     let hashes = hashes_if_needed(before, mutations);
     let mut after = before.clone();
     let mut changes = Vec::with_capacity(mutations.len());
@@ -211,11 +211,11 @@ pub fn key_hash(key: &Key) -> [u8; 32] {
     Sha256::digest(&bytes).into()
 }
 
-fn hashes_if_needed<'a>(before: &'a BTreeSet<Key>, mutations: &[SetMutation]) -> BTreeMap<[u8; 32], &'a Key> {
+fn hashes_if_needed<'a>(before: &'a Set<Key>, mutations: &[SetMutation]) -> Map<[u8; 32], &'a Key> {
     if mutations.iter().any(|mutation| matches!(mutation, SetMutation::RemoveByHash(_))) {
         before.iter().map(|key| (key_hash(key), key)).gather()
     } else {
-        BTreeMap::new()
+        Map::new()
     }
 }
 
@@ -328,13 +328,13 @@ mod tests {
         assert_eq!(decode_map_delta(KeyKind::Bytes, &[0, 0]), Err(CodecError::Trailing));
         assert_eq!(decode_set_delta(KeyKind::Bytes, &[2, 2, 0]), Err(CodecError::Truncated));
         // A map snapshot is not a map delta.
-        let snapshot = super::super::tls_map::encode_map(&BTreeMap::from([(key(1), vec![1])]));
+        let snapshot = super::super::tls_map::encode_map(&Map::from([(key(1), vec![1])]));
         assert!(decode_map_delta(KeyKind::Bytes, &snapshot).is_err());
     }
 
     #[test]
     fn a_hash_names_only_what_was_there_before_the_delta() {
-        let before = BTreeSet::from([key(1)]);
+        let before = Set::from([key(1)]);
         let by_hash = |n| SetMutation::RemoveByHash(key_hash(&key(n)));
         assert!(apply_set_delta(&before, &[by_hash(1)]).unwrap().0.is_empty());
         let fresh = [SetMutation::Insert(key(2)), by_hash(2)];
@@ -352,6 +352,7 @@ mod tests {
             delta in prop::collection::vec(map_mutation(), 0..8),
         ) {
             let list: Vec<_> = start.clone().into_iter().collect();
+            let start = list.iter().cloned().collect();
             match (apply_map_delta(&start, &delta), naive_map(&list, &delta)) {
                 (Ok((after, changes)), Some(expected)) => {
                     prop_assert_eq!(after.into_iter().collect::<Vec<_>>(), expected);
@@ -368,6 +369,7 @@ mod tests {
             delta in prop::collection::vec(set_mutation(), 0..8),
         ) {
             let list: Vec<_> = start.iter().cloned().collect();
+            let start = start.into_iter().collect();
             let got = apply_set_delta(&start, &delta).ok().map(|(after, _)| after.into_iter().collect::<Vec<_>>());
             prop_assert_eq!(got, naive_set(&list, &delta));
         }

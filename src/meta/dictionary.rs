@@ -5,7 +5,7 @@
 //! cannot be judged (META-019).
 
 use crate::base::Gather as _;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::base::{Map, Set};
 
 use super::component::{
     ADMIN_LIST, APP_DATA, COMPONENT_REGISTRY, CONVERSATION_TYPE, CREATOR_INBOX_ID, ConversationType,
@@ -17,7 +17,7 @@ use super::tls_map::{decode_inbox_set, inbox_entries, read_inbox};
 use crate::base::{InboxId, Version};
 
 /// The dictionary as stored: component id to value.
-pub type Components = BTreeMap<u16, Vec<u8>>;
+pub type Components = Map<u16, Vec<u8>>;
 
 /// Why the dictionary does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -100,17 +100,17 @@ impl<'a> Dictionary<'a> {
     }
 
     /// Member inboxes.
-    pub fn members(&self) -> Result<BTreeSet<InboxId>, DictionaryError> {
+    pub fn members(&self) -> Result<Set<InboxId>, DictionaryError> {
         Ok(self.membership()?.into_iter().map(|(inbox, _)| inbox).gather())
     }
 
     /// The admins.
-    pub fn admins(&self) -> Result<BTreeSet<InboxId>, DictionaryError> {
+    pub fn admins(&self) -> Result<Set<InboxId>, DictionaryError> {
         self.inboxes(ADMIN_LIST)
     }
 
     /// The super admins.
-    pub fn super_admins(&self) -> Result<BTreeSet<InboxId>, DictionaryError> {
+    pub fn super_admins(&self) -> Result<Set<InboxId>, DictionaryError> {
         self.inboxes(SUPER_ADMIN_LIST)
     }
 
@@ -169,7 +169,7 @@ impl<'a> Dictionary<'a> {
         })
     }
 
-    fn inboxes(&self, component: u16) -> Result<BTreeSet<InboxId>, DictionaryError> {
+    fn inboxes(&self, component: u16) -> Result<Set<InboxId>, DictionaryError> {
         Ok(self.optional(component, |bytes| Ok(decode_inbox_set(bytes)?))?.unwrap_or_default())
     }
 
@@ -209,8 +209,8 @@ mod tests {
 
     #[test]
     fn a_dm_reads_back() {
-        let membership = BTreeMap::from([(A, vec![1, 2])]);
-        let components = BTreeMap::from([
+        let membership = Map::from([(A, vec![1, 2])]);
+        let components = Map::from([
             (CONVERSATION_TYPE, vec![0, 0, 0, 2]),
             (CREATOR_INBOX_ID, inbox_bytes(&A).to_vec()),
             (DM_MEMBERS, encode_inbox_set([&B, &A])),
@@ -228,8 +228,8 @@ mod tests {
         assert_eq!(view.dm_members(), Ok([A, B]));
         assert_eq!(view.dm_pair(), Ok(Some([A, B])));
         assert_eq!(view.membership(), Ok(vec![(A, &[1, 2][..])]));
-        assert_eq!(view.admins(), Ok(BTreeSet::from([B])));
-        assert_eq!(view.super_admins(), Ok(BTreeSet::new()));
+        assert_eq!(view.admins(), Ok(Set::from([B])));
+        assert_eq!(view.super_admins(), Ok(Set::new()));
         assert_eq!((view.name(), view.description()), (Ok("name"), Ok("")));
         assert_eq!(view.disappearing(), Ok(Disappearing { from_ns: Some(5), in_ns: Some(7) }));
         assert!(view.disappearing().unwrap().enabled());
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn absent_and_broken_components_are_told_apart() {
-        let empty = BTreeMap::new();
+        let empty = Map::new();
         let view = Dictionary::new(&empty);
         assert_eq!(view.creator(), Err(DictionaryError::Missing(CREATOR_INBOX_ID)));
         assert_eq!(view.registry(), Err(DictionaryError::Missing(COMPONENT_REGISTRY)));
@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(view.disappearing(), Ok(Disappearing::default()));
         assert_eq!(view.floor(), None);
 
-        let broken = BTreeMap::from([
+        let broken = Map::from([
             (CREATOR_INBOX_ID, vec![1; 33]),
             (DM_MEMBERS, encode_inbox_set([&A])),
             (ADMIN_LIST, vec![9]),
@@ -264,14 +264,14 @@ mod tests {
     #[test]
     fn a_group_with_dm_members_is_no_dm() {
         let components =
-            BTreeMap::from([(CONVERSATION_TYPE, vec![0, 0, 0, 1]), (DM_MEMBERS, encode_inbox_set([&A, &B]))]);
+            Map::from([(CONVERSATION_TYPE, vec![0, 0, 0, 1]), (DM_MEMBERS, encode_inbox_set([&A, &B]))]);
         assert_eq!(Dictionary::new(&components).dm_pair(), Ok(None));
     }
 
     proptest! {
         #[test]
         fn reading_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
-            let components: BTreeMap<u16, Vec<u8>> = (0x8000..0x800E)
+            let components: Map<u16, Vec<u8>> = (0x8000..0x800E)
                 .chain(0xBFFC..=0xBFFF)
                 .map(|id| (id, bytes.clone()))
                 .collect();

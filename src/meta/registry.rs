@@ -6,7 +6,7 @@
 //! entries a delta does not name are never touched.
 
 use crate::base::Gather as _;
-use std::collections::BTreeMap;
+use crate::base::Map;
 
 use super::component::{
     ADMIN_LIST, GROUP_MEMBERSHIP, Range, Shape, built_in_shape, is_hardcoded, is_immutable, range,
@@ -35,7 +35,7 @@ pub enum RegistryError {
 /// The usable entries of a registry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Registry {
-    entries: BTreeMap<u16, Entry>,
+    entries: Map<u16, Entry>,
 }
 
 impl Registry {
@@ -154,7 +154,7 @@ mod tests {
         ]);
         assert_eq!(read.ids().collect::<Vec<_>>(), [GROUP_NAME]);
 
-        let raw = BTreeMap::from([
+        let raw = Map::from([
             (Key::Component(GROUP_NAME), vec![0xff]),
             (Key::Component(0xC001), base(Base::Deny).encode()),
         ]);

@@ -5,7 +5,7 @@
 //! of one kind, so one run-time [`Key`] serves all of them.
 
 use crate::base::Gather as _;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::base::{Map, Set};
 
 use crate::base::{InboxId, VarintError, read_varint, write_varint};
 
@@ -94,7 +94,7 @@ impl Key {
 }
 
 /// The entries of a map snapshot.
-pub type Entries = BTreeMap<Key, Vec<u8>>;
+pub type Entries = Map<Key, Vec<u8>>;
 
 /// The wire form of an inbox id: version 0 and 32 bytes (META-011).
 pub fn inbox_bytes(inbox: &InboxId) -> [u8; 33] {
@@ -133,7 +133,7 @@ pub fn encode_map(entries: &Entries) -> Vec<u8> {
 /// Reads a map snapshot, all of `bytes`.
 pub fn decode_map(kind: KeyKind, bytes: &[u8]) -> Result<Entries, CodecError> {
     let mut rest = unframed(bytes)?;
-    let mut entries = BTreeMap::new();
+    let mut entries = Map::new();
     while !rest.is_empty() {
         let (key, after_key) = Key::read(kind, rest)?;
         let (value, after_value) = read_bytes(after_key)?;
@@ -147,7 +147,7 @@ pub fn decode_map(kind: KeyKind, bytes: &[u8]) -> Result<Entries, CodecError> {
 }
 
 /// Encodes a set snapshot.
-pub fn encode_set(keys: &BTreeSet<Key>) -> Vec<u8> {
+pub fn encode_set(keys: &Set<Key>) -> Vec<u8> {
     let mut body = Vec::new();
     for key in keys {
         key.write(&mut body);
@@ -156,9 +156,9 @@ pub fn encode_set(keys: &BTreeSet<Key>) -> Vec<u8> {
 }
 
 /// Reads a set snapshot, all of `bytes`.
-pub fn decode_set(kind: KeyKind, bytes: &[u8]) -> Result<BTreeSet<Key>, CodecError> {
+pub fn decode_set(kind: KeyKind, bytes: &[u8]) -> Result<Set<Key>, CodecError> {
     let mut rest = unframed(bytes)?;
-    let mut keys = BTreeSet::new();
+    let mut keys = Set::new();
     while !rest.is_empty() {
         let (key, after) = Key::read(kind, rest)?;
         rest = after;
@@ -176,12 +176,12 @@ pub fn encode_inbox_set<'a>(inboxes: impl IntoIterator<Item = &'a InboxId>) -> V
 }
 
 /// Reads a set of inboxes.
-pub fn decode_inbox_set(bytes: &[u8]) -> Result<BTreeSet<InboxId>, CodecError> {
+pub fn decode_inbox_set(bytes: &[u8]) -> Result<Set<InboxId>, CodecError> {
     Ok(decode_set(KeyKind::Inbox, bytes)?.iter().filter_map(Key::inbox).gather())
 }
 
 /// Encodes a map keyed by inbox.
-pub fn encode_inbox_map(entries: &BTreeMap<InboxId, Vec<u8>>) -> Vec<u8> {
+pub fn encode_inbox_map(entries: &Map<InboxId, Vec<u8>>) -> Vec<u8> {
     let mut body = Vec::new();
     for (inbox, value) in entries {
         body.extend(inbox_bytes(inbox));
@@ -264,9 +264,9 @@ mod tests {
         assert_eq!(set, expected);
         assert_eq!(encode_inbox_set([]), [0]);
 
-        let map = BTreeMap::from([(Key::Component(0x8003), vec![7])]);
+        let map = Map::from([(Key::Component(0x8003), vec![7])]);
         assert_eq!(encode_map(&map), [6, 0x80, 0, 0x80, 0x03, 1, 7]);
-        let map = BTreeMap::from([(Key::Bytes(vec![9]), vec![]), (Key::Bytes(vec![9, 0]), vec![5])]);
+        let map = Map::from([(Key::Bytes(vec![9]), vec![]), (Key::Bytes(vec![9, 0]), vec![5])]);
         assert_eq!(encode_map(&map), [8, 1, 9, 0, 2, 9, 0, 1, 5]);
     }
 
@@ -311,9 +311,10 @@ mod tests {
                 (Just(kind), prop::collection::btree_map(keys(kind), value(), 0..12))
             })
         ) {
+            let entries: Map<Key, Vec<u8>> = entries.into_iter().collect();
             let bytes = encode_map(&entries);
             prop_assert_eq!(decode_map(kind, &bytes).unwrap(), entries.clone());
-            let set: BTreeSet<Key> = entries.into_keys().collect();
+            let set: Set<Key> = entries.into_keys().collect();
             prop_assert_eq!(decode_set(kind, &encode_set(&set)).unwrap(), set);
         }
 

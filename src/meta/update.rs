@@ -10,7 +10,7 @@
 //! What the texts leave open: a floor that is written must be a semantic version, and the policies
 //! of membership and admin list are checked on the registry the whole list leaves (PERM-017).
 
-use std::collections::BTreeSet;
+use crate::base::Set;
 
 use super::component::{COMPONENT_REGISTRY, Range, Shape, ValueError, check_value, is_immutable, range};
 use super::delta::{
@@ -154,8 +154,8 @@ pub fn next_dictionary(
 
 /// GMOD-030 and what no update may do to the ids it names.
 fn check_list(before: &Components, updates: &[(u16, Op)]) -> Result<(), MetaError> {
-    let mut updated = BTreeSet::new();
-    let mut removed = BTreeSet::new();
+    let mut updated = Set::new();
+    let mut removed = Set::new();
     for (component, op) in updates {
         let id = *component;
         match range(id) {

@@ -1,7 +1,7 @@
 //! OpenMLS content as plain facts.
 
 use crate::base::Gather as _;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::base::{Map, Set};
 
 use openmls::prelude::{
     AppDataUpdateOperation, Credential, Extension, Extensions, GroupContext, LeafNode, Lifetime, MlsGroup,
@@ -159,7 +159,7 @@ fn leaves_after(
     proposals: &[ProposalFacts],
     path_leaf: Option<&LeafFacts>,
 ) -> Vec<LeafFacts> {
-    let mut leaves: BTreeMap<u32, LeafFacts> = before.iter().map(|leaf| (leaf.index, leaf.clone())).gather();
+    let mut leaves: Map<u32, LeafFacts> = before.iter().map(|leaf| (leaf.index, leaf.clone())).gather();
     for proposal in proposals {
         if let ProposalKind::Update { leaf } = &proposal.kind {
             leaves.insert(leaf.index, leaf.clone());
@@ -188,7 +188,7 @@ fn leaves_after(
 }
 
 /// Components whose value differs between two dictionaries.
-pub(super) fn changed_components(before: &RawDictionary, after: &RawDictionary) -> BTreeSet<u16> {
+pub(super) fn changed_components(before: &RawDictionary, after: &RawDictionary) -> Set<u16> {
     let all = before.keys().chain(after.keys()).copied();
     all.filter(|id| before.get(id) != after.get(id)).gather()
 }

@@ -2,12 +2,12 @@
 //!
 //! `commit`, `dm` and `members` judge these; only `mls` makes them.
 
-use std::collections::BTreeMap;
+use crate::base::Map;
 
 use crate::base::{GroupId, InboxId, InstallationId};
 
 /// The app-data dictionary as stored: component id to raw value.
-pub type RawDictionary = BTreeMap<u16, Vec<u8>>;
+pub type RawDictionary = Map<u16, Vec<u8>>;
 
 /// A leaf of the ratchet tree.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,8 +4,8 @@
 //! empty part has no pages. `hot` changes with every message, `cold` with every epoch, `pending`
 //! with proposals and own commits.
 
+use crate::base::Map;
 use crate::base::{self, Gather as _};
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
@@ -81,7 +81,7 @@ impl Entity {
 
 /// The entries of one part.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub(super) struct Part(pub(super) BTreeMap<Vec<u8>, Value>);
+pub(super) struct Part(pub(super) Map<Vec<u8>, Value>);
 
 impl Part {
     /// The part in pieces: each entry's head, which for the first one begins with the format byte and

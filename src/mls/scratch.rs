@@ -3,8 +3,8 @@
 //! Loaded from pages before a step, drained into the store's changes after it. Everything between
 //! is memory: a savepoint is a handful of reference counts, restoring one undoes every write since.
 
+use crate::base::Map;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
 
@@ -81,8 +81,8 @@ pub struct Savepoint {
 
 #[derive(Clone, Default)]
 struct State {
-    groups: BTreeMap<GroupId, [Rc<Part>; PARTS]>,
-    globals: Rc<BTreeMap<Vec<u8>, Value>>,
+    groups: Map<GroupId, [Rc<Part>; PARTS]>,
+    globals: Rc<Map<Vec<u8>, Value>>,
 }
 
 /// Rows taken in from the store. Restoring an older savepoint takes them in again, so that what
@@ -107,8 +107,8 @@ impl State {
 pub struct Scratch {
     state: RefCell<State>,
     /// The parts as the store has them.
-    stored: BTreeMap<GroupId, [Rc<Part>; PARTS]>,
-    stored_globals: Rc<BTreeMap<Vec<u8>, Value>>,
+    stored: Map<GroupId, [Rc<Part>; PARTS]>,
+    stored_globals: Rc<Map<Vec<u8>, Value>>,
     loads: Vec<Loaded>,
     crypto: SuiteCrypto,
     #[cfg(test)]
@@ -120,7 +120,7 @@ impl Scratch {
     pub fn new() -> Self {
         Self {
             state: RefCell::default(),
-            stored: BTreeMap::new(),
+            stored: Map::new(),
             stored_globals: Rc::default(),
             loads: Vec::new(),
             crypto: SuiteCrypto,
@@ -135,7 +135,7 @@ impl Scratch {
         group: GroupId,
         pages: impl IntoIterator<Item = (u8, u16, Vec<u8>)>,
     ) -> Result<(), ScratchError> {
-        let mut sorted: [BTreeMap<u16, Vec<u8>>; PARTS] = Default::default();
+        let mut sorted: [Map<u16, Vec<u8>>; PARTS] = Default::default();
         for (part, page, bytes) in pages {
             let pages = sorted
                 .get_mut(usize::from(part))
@@ -360,7 +360,7 @@ fn diff((group, part): (GroupId, u8), mut was: Pages<'_>, mut now: Pages<'_>, ou
     }
 }
 
-fn diff_globals(was: &BTreeMap<Vec<u8>, Value>, now: &BTreeMap<Vec<u8>, Value>) -> Vec<GlobalChange> {
+fn diff_globals(was: &Map<Vec<u8>, Value>, now: &Map<Vec<u8>, Value>) -> Vec<GlobalChange> {
     let removed = was.keys().filter(|id| !now.contains_key(*id));
     let removed = removed.map(|id| GlobalChange { id: id.clone(), bytes: None });
     let written = now.iter().filter(|(id, bytes)| was.get(*id) != Some(bytes));

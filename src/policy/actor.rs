@@ -1,6 +1,6 @@
 //! What a proposer is: roles from the committed lists, or part in a DM pair (PERM-001).
 
-use std::collections::BTreeSet;
+use crate::base::Set;
 
 use crate::base::InboxId;
 use crate::meta::{Dictionary, DictionaryError};
@@ -9,9 +9,9 @@ use crate::meta::{Dictionary, DictionaryError};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Roles {
     /// The admin list.
-    pub admins: BTreeSet<InboxId>,
+    pub admins: Set<InboxId>,
     /// The super-admin list.
-    pub super_admins: BTreeSet<InboxId>,
+    pub super_admins: Set<InboxId>,
     /// The pair, when the group is a DM.
     pub dm_pair: Option<[InboxId; 2]>,
 }

@@ -11,7 +11,7 @@
 //!   membership component's update policy in every kind of group. For a proposal on its own,
 //!   whose commit is not known, "after" is the committed membership; its commit judges it again.
 
-use std::collections::BTreeSet;
+use crate::base::Set;
 
 use super::actor::{Actor, Roles};
 use crate::base::InboxId;
@@ -88,7 +88,7 @@ impl Authority {
         &self,
         proposer: InboxId,
         effect: &Effect,
-        members_after: &BTreeSet<InboxId>,
+        members_after: &Set<InboxId>,
     ) -> Result<(), Denial> {
         let actor = self.roles.actor(proposer);
         let component = effect.component;
@@ -118,8 +118,8 @@ impl Authority {
         &self,
         proposer: InboxId,
         change: LeafChange,
-        members_before: &BTreeSet<InboxId>,
-        members_after: &BTreeSet<InboxId>,
+        members_before: &Set<InboxId>,
+        members_after: &Set<InboxId>,
     ) -> Result<(), Denial> {
         let (LeafChange::Add(inbox) | LeafChange::Remove(inbox)) = change;
         let stays = members_before.contains(&inbox) && members_after.contains(&inbox);
@@ -142,8 +142,8 @@ impl Authority {
     /// PERM-003: no super admin leaves the membership component.
     pub fn super_admins_stay(
         &self,
-        members_before: &BTreeSet<InboxId>,
-        members_after: &BTreeSet<InboxId>,
+        members_before: &Set<InboxId>,
+        members_after: &Set<InboxId>,
     ) -> Result<(), Denial> {
         let mut removed = members_before.difference(members_after);
         if removed.any(|inbox| self.roles.super_admins.contains(inbox)) {
@@ -218,7 +218,7 @@ struct Ask<'a> {
     component: u16,
     write: Write,
     key: Option<InboxId>,
-    members_after: &'a BTreeSet<InboxId>,
+    members_after: &'a Set<InboxId>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

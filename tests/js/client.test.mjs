@@ -332,6 +332,24 @@ test("consent goes to the conversation or to exactly the entities named", async 
   assert.equal(await client.preferences.getConsentState(ConsentEntityType.InboxId, "bb"), ConsentState.Denied);
 });
 
+test("CONS-010 what other installations decided is asked for by both names and streamed as updates", async () => {
+  const pack = await start({ syncDevices: async () => {} });
+  const client = await create(pack);
+  await client.preferences.sync();
+  await client.syncAllDeviceSyncGroups();
+  assert.deepEqual(pack.calls.slice(-2), [["syncDevices"], ["syncDevices"]]);
+  const stream = await client.preferences.streamPreferences();
+  const [{ filter, listener }] = pack.subscriptions;
+  assert.deepEqual(filter, { of: "consent" });
+  const records = [{ entityType: 1, entity: "bb", state: 2 }, { entityType: 0, entity: "cc", state: 1 }];
+  listener({ type: "consent", records });
+  const expected = records.map((consent) => ({ type: "ConsentUpdate", consent }));
+  assert.deepEqual((await stream.next()).value, expected);
+  await rejects(() => client.preferences.streamPreferences(null), "input.value", pack.api);
+  await client.close();
+  await rejects(() => client.preferences.sync(), "client.closed", pack.api);
+});
+
 test("streams subscribe with their filter, after a sync unless told not to", async () => {
   const pack = await start({ createDm: async () => view("c1"), syncAll: () => Promise.reject({ code: "delivery.unavailable", message: "offline" }) });
   const client = await create(pack);

@@ -132,7 +132,7 @@ impl Sim {
         });
         let log = Log::replay(inbox, updates).expect("a log");
         let state = log.latest().expect("a state").expect("an inbox");
-        (log.head(), state.installations())
+        (log.head(), state.installations().into_iter().collect())
     }
 
     /// No installation handed out two commits of one epoch, unless the first was refused for good.

@@ -32,9 +32,12 @@ pub fn two(seed: u64) -> (User, User) {
     (phone, laptop)
 }
 
+/// What a client said of consent.
+type Told = Rc<RefCell<Vec<(Entity, State)>>>;
+
 /// Consent events of a client from now on.
-pub fn told(user: &User) -> (Rc<RefCell<Vec<(Entity, State)>>>, EventSubscription) {
-    let told: Rc<RefCell<Vec<_>>> = Rc::default();
+pub fn told(user: &User) -> (Told, EventSubscription) {
+    let told = Told::default();
     let list = told.clone();
     let events = user.client.subscribe(move |event| {
         if let Event::Consent { entity, state } = event {

@@ -1,11 +1,10 @@
 //! The sync group itself: who makes it, who is let in, that it is no conversation, and what a new
 //! device is told and brought into.
 
-use std::cell::RefCell;
-use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use dovetail::base::{GroupId, InboxId, InstallationId, SequenceId, Topic};
+use dovetail::base::{GroupId, InboxId, InstallationId, SequenceId, Set, Topic};
+use dovetail::client::EventFilter;
 use dovetail::consent::{Entity, State};
 use dovetail::engine::event::Event;
 use dovetail::engine::list::ListOptions;
@@ -27,7 +26,7 @@ use crate::common::devices::{agree, records};
 use crate::common::dump::{self, Dump};
 use crate::common::forge::{self, Forger, Raw};
 use crate::common::gate::{Between, Refuse};
-use crate::common::group::{code, frames, sync_all, together};
+use crate::common::group::{break_key_package, code, frames, sync_all, together};
 use crate::common::{User, World, wallet};
 use crate::devices::{ELSEWHERE, SOMEBODY, two};
 
@@ -56,7 +55,7 @@ fn entries(users: &[&User]) -> Vec<(InboxId, SequenceId)> {
 }
 
 fn revoke(by: &User, device: &User) {
-    let (sign, gone) = (wallet(by.secret), BTreeSet::from([device.client.installation()]));
+    let (sign, gone) = (wallet(by.secret), Set::from([device.client.installation()]));
     by.call(move |client| async move { client.revoke(&gone, &sign).await }).unwrap();
 }
 
@@ -130,13 +129,13 @@ fn two_that_make_one_at_once_tell_each_other_in_both() {
 fn sync_005_a_sync_group_is_no_conversation() {
     let world = World::new(3);
     let phone = world.user("alice");
-    let events: Rc<RefCell<Vec<Event>>> = Rc::default();
-    let list = events.clone();
-    let _listening = phone.client.subscribe(move |event| list.borrow_mut().push(event.clone()));
+    let told = |device: &User| {
+        device.call(|client| async move { client.events(EventFilter::default(), false).await })
+    };
+    let mut queues = vec![told(&phone).expect("events")];
     phone.set_consent(SOMEBODY, State::Denied);
     let laptop = world.user("alice");
-    let list = events.clone();
-    let _other = laptop.client.subscribe(move |event| list.borrow_mut().push(event.clone()));
+    queues.push(told(&laptop).expect("events"));
     sync_all(&[&phone, &laptop]);
     phone.set_consent(SOMEBODY, State::Allowed);
     laptop.set_consent(ELSEWHERE, State::Allowed);
@@ -168,7 +167,11 @@ fn sync_005_a_sync_group_is_no_conversation() {
         dump::check(&device.store);
     }
     assert_eq!(code(phone.try_text(group, "hello")), "conversation.not_found");
-    assert!(events.borrow().iter().all(|event| matches!(event, Event::Consent { .. })), "named by an event");
+    for queue in queues {
+        let events: Vec<Event> = std::iter::from_fn(|| queue.next().now_or_never().flatten()).collect();
+        assert!(events.iter().any(|event| matches!(event, Event::Consent { .. })));
+        assert!(events.iter().all(|event| event.group().is_none_or(|named| named != group)), "named");
+    }
 }
 
 #[test]
@@ -321,7 +324,7 @@ fn a_new_device_is_told_everything_whoever_adds_it() {
     tablet.sync();
     let all = [&phone, &laptop, &tablet];
     let dumps = all.map(|device| Dump::of(&device.store));
-    agree(&dumps.each_ref(), &BTreeSet::new());
+    agree(&dumps.each_ref(), &Default::default());
     assert_eq!(tablet.consent(Entity::Conversation(group)), State::Denied);
     assert_eq!(tablet.owed(), [], "what it was told is not its own decision");
     let before = told_in(&world, phone.sync_group());
@@ -412,7 +415,7 @@ fn what_a_revoked_device_still_had_to_tell_is_told_by_who_removes_it() {
     assert_eq!(laptop.row(group).state, GroupState::Inactive);
 }
 
-fn leaves(user: &User, group: GroupId) -> BTreeSet<InstallationId> {
+fn leaves(user: &User, group: GroupId) -> Set<InstallationId> {
     user.row(group).members.into_iter().flat_map(|member| member.installations).collect()
 }
 
@@ -483,13 +486,13 @@ fn two_tabs_make_one_sync_group_and_tell_a_decision_once() {
         let group = phone.sync_group();
         assert_eq!(told_in(&world, group), 1, "told once");
         let (one, two) = (phone.client.clone(), tab.client.clone());
-        world.run(async move {
+        let done = world.run(async move {
             let decided = one.set_consent(ELSEWHERE, State::Denied);
-            let (first, second) = futures::join!(decided, two.set_consent(SOMEBODY, State::Allowed));
-            (first.unwrap(), second.unwrap());
-            let (first, second) = futures::join!(one.sync(), two.sync());
-            (first.unwrap(), second.unwrap());
+            let decided = futures::join!(decided, two.set_consent(SOMEBODY, State::Allowed));
+            let synced = futures::join!(one.sync(), two.sync());
+            decided.0.and(decided.1).and(synced.0).and(synced.1)
         });
+        done.unwrap();
         sync_all(&[&phone, &tab, &laptop]);
         assert_eq!(records(&Dump::of(&laptop.store)), records(&Dump::of(&phone.store)));
         assert_eq!(phone.owed(), []);
@@ -520,4 +523,24 @@ fn a_decision_another_tab_makes_while_an_older_one_is_told_stays_owed() {
     assert_eq!(phone.consent(SOMEBODY), State::Allowed);
     assert_eq!(laptop.record(SOMEBODY), phone.record(SOMEBODY));
     assert_eq!(phone.owed(), []);
+}
+
+#[test]
+fn who_could_not_be_added_then_is_told_everything_in_its_own_sync_group() {
+    let world = World::new(17);
+    let (phone, laptop) = (world.user("alice"), world.user("alice"));
+    break_key_package(&laptop);
+    phone.set_consent(SOMEBODY, State::Denied);
+    phone.sync();
+    phone.set_consent(ELSEWHERE, State::Denied);
+    phone.sync();
+    assert_eq!((phone.owed(), leaves(&phone, phone.sync_group()).len()), (vec![], 1));
+    // It comes back with a key package that can be used, and something to tell.
+    world.settle(31 * 24 * 3_600_000);
+    laptop.sync();
+    laptop.set_consent(Entity::Inbox(InboxId([2; 32])), State::Allowed);
+    sync_all(&[&laptop, &phone]);
+    assert_eq!(phone.sync_groups().len(), 2);
+    assert_eq!(records(&Dump::of(&laptop.store)), records(&Dump::of(&phone.store)));
+    assert_eq!(records(&Dump::of(&laptop.store)).len(), 3);
 }

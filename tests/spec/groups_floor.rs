@@ -1,8 +1,6 @@
 //! The floor, across versions of the client: what an older build holds, a newer one goes on with.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use dovetail::base::{Nanos, SequenceId, Topic};
+use dovetail::base::{Map, Nanos, SequenceId, Set, Topic};
 use dovetail::engine::receive::{Known, Outcomes, pause_as_loaded, receive};
 use dovetail::engine::state::{GroupCtx, Me, MlsState, ThreadCtx};
 use dovetail::engine::unit::Unit;
@@ -40,9 +38,9 @@ fn read_on(gang: &Gang, ctx: &mut GroupCtx, version: &str) -> Vec<Outcomes> {
         let reference = Reference { inbox: member.inbox, sequence_id: member.sequence_id };
         states.insert(reference, Resolution::Installations(member.installations.iter().copied().collect()));
     }
-    let messages = BTreeMap::new();
+    let messages = Map::new();
     let echoes = Default::default();
-    let identity = |_: &BTreeSet<Reference>| states.clone();
+    let identity = |_: &Set<Reference>| states.clone();
     let known = Known {
         me: &me,
         identity: &identity,
@@ -52,7 +50,7 @@ fn read_on(gang: &Gang, ctx: &mut GroupCtx, version: &str) -> Vec<Outcomes> {
         echoes: &echoes,
     };
     let id = ctx.row.thread();
-    let (consents, transcripts) = (BTreeMap::new(), Vec::new());
+    let (consents, transcripts) = (Map::new(), Vec::new());
     let (notes, notes_revision) = (NotesRow::empty(id), 0);
     let mut thread = ThreadCtx { id, row: None, revision: 0, consents, transcripts, notes, notes_revision };
     let mut unit = Unit::new(Nanos(1), CountersRow::default(), 0);

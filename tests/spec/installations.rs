@@ -1,10 +1,9 @@
 //! Installations of one inbox: added, listed, revoked; the greatest number of them and the way out;
 //! what a revoked one still does and no longer does.
 
-use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use dovetail::base::{InboxId, InstallationId, Nanos, Topic};
+use dovetail::base::{InboxId, InstallationId, Nanos, Set, Topic};
 use dovetail::client::{Logs, NewGroup, Sign};
 use dovetail::delivery::Delivery;
 use dovetail::error::Error;
@@ -18,15 +17,15 @@ use crate::common::gate::Plan;
 use crate::common::{User, World, wallet};
 
 /// As devices of one inbox see it: ascending.
-fn ids<'a>(devices: impl IntoIterator<Item = &'a User>) -> BTreeSet<InstallationId> {
+fn ids<'a>(devices: impl IntoIterator<Item = &'a User>) -> Set<InstallationId> {
     devices.into_iter().map(|device| device.client.installation()).collect()
 }
 
-fn revoke(by: &User, installations: BTreeSet<InstallationId>) -> Result<(), Error> {
+fn revoke(by: &User, installations: Set<InstallationId>) -> Result<(), Error> {
     revoke_with(by, installations, wallet(by.secret))
 }
 
-fn revoke_with(by: &User, installations: BTreeSet<InstallationId>, sign: Sign) -> Result<(), Error> {
+fn revoke_with(by: &User, installations: Set<InstallationId>, sign: Sign) -> Result<(), Error> {
     by.call(move |client| async move { client.revoke(&installations, &sign).await })
 }
 
@@ -36,7 +35,7 @@ fn register(device: &User) -> Result<(), Error> {
 }
 
 /// The installations of a device's own inbox as it knows them.
-fn known(device: &User, fetch: bool) -> BTreeSet<InstallationId> {
+fn known(device: &User, fetch: bool) -> Set<InstallationId> {
     device.call(move |client| async move { client.own_state(fetch).await }).unwrap().installations()
 }
 
@@ -142,7 +141,7 @@ fn ident_043_a_revoked_installation_falls_silent_and_stays_readable() {
     dump::check(&phone.store);
     // The wallet still decides, whichever device asks it.
     revoke(&phone, ids([&laptop])).unwrap();
-    assert_eq!(known(&phone, true), BTreeSet::new());
+    assert_eq!(known(&phone, true), Set::new());
 }
 
 #[test]
@@ -206,7 +205,7 @@ fn a_revocation_whose_answer_is_lost_is_repeated_without_another_update() {
     laptop.gate.plan(None);
     assert_eq!(updates(&world, phone.inbox()), before + 1, "it was stored");
     revoke_with(&laptop, ids([&phone]), untouched()).unwrap();
-    revoke_with(&laptop, BTreeSet::new(), untouched()).unwrap();
+    revoke_with(&laptop, Set::new(), untouched()).unwrap();
     assert_eq!(updates(&world, phone.inbox()), before + 1);
     assert_eq!(known(&laptop, false), ids([&laptop]));
 }

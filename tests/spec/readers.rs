@@ -7,7 +7,6 @@ use std::rc::Rc;
 use dovetail::base::{GroupId, MessageId};
 use dovetail::client::{Consumer, Replay, Setting};
 use dovetail::consent::State;
-use dovetail::dm::thread::snapshot;
 use dovetail::engine::history::Types;
 use dovetail::engine::reader::Selection;
 use dovetail::store::StoreError;
@@ -389,18 +388,14 @@ fn dms_016_a_snapshot_is_the_newest_of_the_union_by_delivery() {
     let talk = talk(3);
     let rows: Vec<MessageRow> = Dump::of(&talk.bo.store).messages().into_values().collect();
     for limit in [0, 1, 2, 5, 11, 12, 13, 100] {
-        // The model: the greatest numbers of each group, one limit over both.
-        let page = |group: GroupId| {
-            let mut own: Vec<MessageRow> = rows
-                .iter()
-                .filter(|row| row.group == group && row.kind == MessageKind::Application)
-                .cloned()
-                .collect();
-            own.sort_by_key(|row| std::cmp::Reverse(row.delivery));
-            own.truncate(limit);
-            own
-        };
-        let want = ids(&snapshot(talk.dm.map(page).to_vec(), limit, |row| row.delivery));
+        // The model: of both groups together the greatest numbers, ascending.
+        let mut union: Vec<MessageRow> = rows
+            .iter()
+            .filter(|row| talk.dm.contains(&row.group) && row.kind == MessageKind::Application)
+            .cloned()
+            .collect();
+        union.sort_by_key(|row| row.delivery);
+        let want = ids(&union[union.len() - limit.min(union.len())..]);
         for named in talk.dm {
             let taken =
                 talk.bo.call(move |client| async move { client.snapshot(named, limit).await }).unwrap();

@@ -3,7 +3,7 @@
 //! The group has the admins-only policies. Inbox 1 is super admin, 2 admin, 3 plain member:
 //! 1 at 10 with leaf 11, 2 at 20 with leaf 21, 3 at 30 with leaf 31 and failed 32.
 
-use std::collections::BTreeSet;
+use crate::base::Set;
 
 use crate::base::{GroupId, InboxId, SequenceId, Version};
 use crate::commit::{Ground, Verdict, judge};
@@ -145,7 +145,7 @@ pub(super) fn inbox_key(of: u8) -> Key {
     Key::Inbox(inbox(of))
 }
 
-pub(super) fn set(of: &[u8]) -> BTreeSet<InboxId> {
+pub(super) fn set(of: &[u8]) -> Set<InboxId> {
     of.iter().map(|n| inbox(*n)).collect()
 }
 

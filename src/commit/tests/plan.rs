@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, BTreeSet};
+use crate::base::{Map, Set};
 
 use crate::base::{GroupId, InboxId, InstallationId, SequenceId};
 use crate::commit::{Latest, Plan, PlanError, plan};
@@ -25,8 +25,8 @@ struct Want<'a> {
 const NOTHING: Want<'static> = Want { add: &[], remove: &[], latest: &[], usable: &[] };
 
 fn make(group: &GroupFacts, want: &Want<'_>, known: &States) -> Result<Plan, PlanError> {
-    let set = |of: &[u8]| of.iter().map(|n| inbox(*n)).collect::<BTreeSet<_>>();
-    let latest: BTreeMap<_, _> = want.latest.iter().map(|(i, at)| (inbox(*i), SequenceId(*at))).collect();
+    let set = |of: &[u8]| of.iter().map(|n| inbox(*n)).collect::<Set<_>>();
+    let latest: Map<_, _> = want.latest.iter().map(|(i, at)| (inbox(*i), SequenceId(*at))).collect();
     let (add, remove, usable) = (set(want.add), set(want.remove), keys(want.usable));
     let wanted = Latest { add: &add, remove: &remove, latest: &latest, states: known, usable: &usable };
     let made = plan(group, OWN, &wanted)?;
@@ -40,7 +40,7 @@ fn check_plan(group: &GroupFacts, made: &Plan, known: &States) {
     let expected = expected(&before, &made.after, known).unwrap();
     assert!(made.adds.iter().all(|pair| expected.additions.contains(pair)));
     let gone = |leaf: &&LeafFacts| made.removes.contains(&leaf.index);
-    let removed: BTreeSet<_> = group.leaves.iter().filter(gone).map(|l| l.installation).collect();
+    let removed: Set<_> = group.leaves.iter().filter(gone).map(|l| l.installation).collect();
     let failed = failed(&before, &made.after, &group.leaves);
     assert_eq!(removed, expected.removals.difference(&failed).copied().collect());
 

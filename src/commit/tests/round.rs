@@ -1,6 +1,6 @@
 //! What the sender plans, every receiver applies and every added installation joins.
 
-use std::collections::{BTreeMap, BTreeSet};
+use crate::base::{Map, Set};
 
 use proptest::prelude::*;
 
@@ -44,7 +44,7 @@ fn person() -> impl Strategy<Value = Person> {
     )
 }
 
-fn installations(of: u8, bits: u8) -> BTreeSet<InstallationId> {
+fn installations(of: u8, bits: u8) -> Set<InstallationId> {
     (0..4).filter(|bit| bits & (1 << bit) != 0).map(|bit| key(of * 10 + bit)).collect()
 }
 
@@ -52,18 +52,18 @@ fn installations(of: u8, bits: u8) -> BTreeSet<InstallationId> {
 struct World {
     group: GroupFacts,
     states: States,
-    latest: BTreeMap<InboxId, SequenceId>,
-    usable: BTreeSet<InstallationId>,
-    add: BTreeSet<InboxId>,
-    remove: BTreeSet<InboxId>,
+    latest: Map<InboxId, SequenceId>,
+    usable: Set<InstallationId>,
+    add: Set<InboxId>,
+    remove: Set<InboxId>,
 }
 
 fn world(people: &[Person], newborn: bool) -> World {
     let mut group = group();
     group.leaves.clear();
     let (mut entries, mut states) = (Members::default(), States::default());
-    let (mut latest, mut usable) = (BTreeMap::new(), BTreeSet::new());
-    let (mut add, mut remove) = (BTreeSet::new(), BTreeSet::new());
+    let (mut latest, mut usable) = (Map::new(), Set::new());
+    let (mut add, mut remove) = (Set::new(), Set::new());
     for (i, person) in people.iter().enumerate() {
         let of = i as u8 + 1;
         let mut person = person.clone();

@@ -111,7 +111,7 @@ fn a_shuffled_answer_is_a_prefix_of_every_topic() {
     link.set(|faults| faults.shuffle = true);
     let full: Vec<_> = (0..3).map(|n| link.stored(group(n))).collect();
     let checked = CheckedDelivery::new(Rc::new(link));
-    let mut lengths = std::collections::BTreeSet::new();
+    let mut lengths = crate::base::Set::new();
     for _ in 0..50 {
         let answer = all(&checked, &[0, 1, 2]).unwrap();
         lengths.insert(answer.len());

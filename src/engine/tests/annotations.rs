@@ -1,6 +1,6 @@
 //! Any order in which reactions, edits, deletions and their target are stored ends the same.
 
-use std::collections::BTreeMap;
+use crate::base::Map;
 
 use proptest::prelude::*;
 
@@ -32,7 +32,7 @@ fn row(id: u8, kind: &str, sender: InboxId, at: i64) -> MessageRow {
         "text" => EncodedContent::text("original"),
         _ => EncodedContent {
             content_type: ContentType::xmtp(kind, if kind == "reaction" { 2 } else { 1 }, 0),
-            parameters: BTreeMap::new(),
+            parameters: Default::default(),
             fallback: None,
             content: about(if kind == "editMessage" { &text } else { b"" }),
             compression: None,
@@ -58,8 +58,8 @@ fn row(id: u8, kind: &str, sender: InboxId, at: i64) -> MessageRow {
 
 /// A database that stores one message a step.
 struct Disk {
-    rows: BTreeMap<MessageId, MessageRow>,
-    about: BTreeMap<MessageId, AnnotationRow>,
+    rows: Map<MessageId, MessageRow>,
+    about: Map<MessageId, AnnotationRow>,
     thread: ThreadCtx,
     deleted: usize,
 }
@@ -70,12 +70,12 @@ impl Disk {
             id: THREAD,
             row: None,
             revision: 0,
-            consents: BTreeMap::new(),
+            consents: Map::new(),
             transcripts: Vec::new(),
             notes: NotesRow::empty(THREAD),
             notes_revision: 0,
         };
-        Self { rows: BTreeMap::new(), about: BTreeMap::new(), thread, deleted: 0 }
+        Self { rows: Map::new(), about: Map::new(), thread, deleted: 0 }
     }
 
     fn store(&mut self, row: &MessageRow, by_super_admin: bool) {

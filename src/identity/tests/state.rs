@@ -259,10 +259,3 @@ fn ident_061_an_unverifiable_signature_does_not_excuse_a_broken_rule() {
     let later = update(2, &[added, revoke(PHONE.member(), STRANGER)]);
     assert_eq!(refusal(Some(&state), &later), Refusal::NotRecovery);
 }
-
-#[test]
-fn state_round_trips_through_storage() {
-    let state = apply(Some(&registered()), &update(2, &[add_wallet(OTHER, owner())])).unwrap();
-    let bytes = postcard::to_stdvec(&state).unwrap();
-    assert_eq!(postcard::from_bytes::<AssociationState>(&bytes).unwrap(), state);
-}

@@ -1,6 +1,6 @@
 use super::*;
 
-fn pairs(of: &[(u8, u8)]) -> BTreeSet<(InboxId, InstallationId)> {
+fn pairs(of: &[(u8, u8)]) -> Set<(InboxId, InstallationId)> {
     of.iter().map(|(id, installation)| (inbox(*id), key(*installation))).collect()
 }
 

@@ -85,7 +85,8 @@ fn any_members() -> impl Strategy<Value = Members> {
         sequence_id: SequenceId(at),
         failed: failed.into_iter().map(key).collect(),
     });
-    proptest::collection::btree_map((0u8..5).prop_map(inbox), entry, 0..5).prop_map(Members)
+    proptest::collection::btree_map((0u8..5).prop_map(inbox), entry, 0..5)
+        .prop_map(|entries| Members(entries.into_iter().collect()))
 }
 
 proptest! {

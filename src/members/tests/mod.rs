@@ -4,7 +4,7 @@ mod account;
 mod diff;
 mod entry;
 
-use std::collections::BTreeSet;
+use crate::base::Set;
 
 use super::*;
 use crate::base::{GroupId, InboxId, InstallationId, SequenceId};
@@ -19,7 +19,7 @@ pub(crate) fn key(n: u8) -> InstallationId {
     InstallationId([n; 32])
 }
 
-pub(crate) fn keys(of: &[u8]) -> BTreeSet<InstallationId> {
+pub(crate) fn keys(of: &[u8]) -> Set<InstallationId> {
     of.iter().map(|n| key(*n)).collect()
 }
 

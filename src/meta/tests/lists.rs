@@ -91,7 +91,7 @@ fn meta_064_each_update_sees_the_one_before() {
     let insert = map_delta(APP_MAP, &[MapMutation::Insert(key(), vec![1])]);
     let update = map_delta(APP_MAP, &[MapMutation::Update(key(), vec![2])]);
     let (after, effects) = next_dictionary(&group(), &[insert.clone(), update.clone()]).unwrap();
-    assert_eq!(after[&APP_MAP], encode_map(&BTreeMap::from([(key(), vec![2])])));
+    assert_eq!(after[&APP_MAP], encode_map(&Map::from([(key(), vec![2])])));
     assert_eq!(effects[1].old, Some(vec![1]));
 
     let absent = DeltaError::Absent(0);

@@ -3,7 +3,7 @@
 mod lists;
 mod writes;
 
-use std::collections::BTreeMap;
+use crate::base::Map;
 
 use super::component::*;
 use super::*;

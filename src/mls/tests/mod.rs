@@ -9,7 +9,7 @@ mod receiving;
 mod refusals;
 mod scratch;
 
-use std::collections::BTreeMap;
+use crate::base::Map;
 
 use super::facts::{AppDataOp, CommitFacts, LeafFacts, RawDictionary};
 use super::*;
@@ -23,8 +23,8 @@ pub(super) struct Party {
     pub(super) keys: InstallationKeys,
     pub(super) inbox: InboxId,
     pub(super) scratch: Scratch,
-    pages: BTreeMap<(GroupId, u8, u16), Vec<u8>>,
-    globals: BTreeMap<Vec<u8>, Vec<u8>>,
+    pages: Map<(GroupId, u8, u16), Vec<u8>>,
+    globals: Map<Vec<u8>, Vec<u8>>,
 }
 
 impl Party {
@@ -33,8 +33,8 @@ impl Party {
             keys: InstallationKeys::from_seed([number; 32]),
             inbox: InboxId([number; 32]),
             scratch: Scratch::new(),
-            pages: BTreeMap::new(),
-            globals: BTreeMap::new(),
+            pages: Map::new(),
+            globals: Map::new(),
         }
     }
 
@@ -60,7 +60,7 @@ impl Party {
         }
         let mut scratch = Scratch::new();
         scratch.load_globals(self.globals.clone());
-        let mut groups: BTreeMap<GroupId, Vec<_>> = BTreeMap::new();
+        let mut groups: Map<GroupId, Vec<_>> = Map::new();
         for ((group, part, page), bytes) in &self.pages {
             groups.entry(*group).or_default().push((*part, *page, bytes.clone()));
         }

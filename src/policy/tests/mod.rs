@@ -4,7 +4,7 @@ mod dm;
 mod eval;
 mod tables;
 
-use std::collections::BTreeSet;
+use crate::base::Set;
 
 use super::*;
 use crate::base::InboxId;
@@ -77,7 +77,7 @@ pub fn of_inbox(component: u16, write: Write, inbox: InboxId) -> Effect {
     effect(component, write, Some(Key::Inbox(inbox)))
 }
 
-pub fn members(inboxes: &[InboxId]) -> BTreeSet<InboxId> {
+pub fn members(inboxes: &[InboxId]) -> Set<InboxId> {
     inboxes.iter().copied().collect()
 }
 

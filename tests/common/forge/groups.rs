@@ -1,8 +1,6 @@
 //! Dictionaries and membership components of groups that are made by hand.
 
-use std::collections::BTreeMap;
-
-use dovetail::base::{InboxId, InstallationId, SequenceId, Topic};
+use dovetail::base::{InboxId, InstallationId, Map, SequenceId, Topic};
 use dovetail::members::Entry;
 use dovetail::meta::component::GROUP_MEMBERSHIP;
 use dovetail::meta::{FIRST_FLOOR, NewConversation, Settings, encode_inbox_map};
@@ -45,7 +43,7 @@ pub fn dm_dictionary(creator: InboxId, peer: InboxId, entries: &[(InboxId, Seque
 
 /// A membership component; `failed` are failed installations of the first entry.
 pub fn membership(entries: &[(InboxId, SequenceId)], failed: &[InstallationId]) -> Vec<u8> {
-    let mut map = BTreeMap::new();
+    let mut map = Map::new();
     for (at, (inbox, sequence_id)) in entries.iter().enumerate() {
         let failed = if at == 0 { failed.iter().copied().collect() } else { Default::default() };
         map.insert(*inbox, Entry { sequence_id: *sequence_id, failed }.encode());
