@@ -112,7 +112,7 @@ test("reactions, edits and replies hang on their messages, for both people, also
   assert.deepEqual(page.errors, []);
 });
 
-test("a message taken back loses its content everywhere, keeps its place, and is told once in every tab", async () => {
+test("PROC-037 a message taken back loses its content everywhere, keeps its place, and is told once in every tab", async () => {
   const { page, id } = await pair("taken");
   const tab = await place.page();
   await helpers(tab);
@@ -150,7 +150,7 @@ test("a message taken back loses its content everywhere, keeps its place, and is
   assert.deepEqual([page.errors, tab.errors], [[], []]);
 });
 
-test("messages disappear on time, at once for every read, within seconds from the disk, each told once", async () => {
+test("META-051 messages disappear on time, at once for every read, within seconds from the disk, each told once", async () => {
   const { page, id } = await pair("expire", { inMs: 3000 });
   const seen = await page.evaluate(async (id) => {
     const [ada, ben] = [await of("ada", id), await of("ben", id)];
@@ -175,7 +175,7 @@ test("messages disappear on time, at once for every read, within seconds from th
   assert.deepEqual(page.errors, []);
 });
 
-test("what expires while no page is open goes after the next one opens", async () => {
+test("META-051 what expires while no page is open goes after the next one opens", async () => {
   const { page, id } = await pair("asleep", { inMs: 2500 });
   const before = await page.evaluate(async (id) => {
     const { messages } = await disk("ada");
