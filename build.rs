@@ -2,8 +2,9 @@
 
 use std::error::Error;
 
-const FILES: [&str; 5] = [
+const FILES: [&str; 6] = [
     "proto/envelope.proto",
+    "proto/archive.proto",
     "proto/content.proto",
     "proto/identity.proto",
     "proto/records.proto",

@@ -15,8 +15,18 @@ import { Preferences } from "./preferences.js";
 import { identifierOf, signWith } from "./signer.js";
 import type { RawKeyPackageStatus } from "./raw.js";
 import type { AsyncStreamProxy } from "./streams.js";
-import type { ClientOptions, DeliveryOptions, Identifier, InboxState, KeyPackageStatus, Signer } from "./types.js";
-import { instance, withModule } from "./wasm.js";
+import type {
+  ArchiveMetadata,
+  ArchiveOptions,
+  ClientOptions,
+  DeliveryOptions,
+  Identifier,
+  ImportArchiveOptions,
+  InboxState,
+  KeyPackageStatus,
+  Signer,
+} from "./types.js";
+import { instance, withArchives, withModule } from "./wasm.js";
 
 /** What messages of a client with these codecs can hold. */
 export type ExtractCodecContentTypes<Codecs extends ContentCodec[] = []> = Codecs extends []
@@ -215,6 +225,32 @@ export class Client<ContentTypes = ExtractCodecContentTypes> {
     const account = check.identifier(identifier, "identifier");
     const [inboxId] = await this.#core.call((raw) => raw.findInboxes([account]));
     return inboxId;
+  }
+
+  /**
+   * Makes an archive of what is stored here: conversations with their messages, and decisions. It
+   * holds no keys: a device that imports it can read, and write only where members add it.
+   *
+   * @param key 32 bytes that seal it. Whoever has them can read it and make archives in its place.
+   */
+  createArchive(options: ArchiveOptions, key: Uint8Array): Promise<Uint8Array> {
+    return withArchives((archives) => archives.create(this.#core, options, key));
+  }
+
+  /**
+   * Imports an archive of this or another inbox. What is here already stays as it is; conversations
+   * that are not can be read, and are written in once a member adds this installation. Imported
+   * again, an archive changes nothing. The page stays responsive meanwhile.
+   *
+   * @throws `archive.*`; what came before the trouble is imported and stays.
+   */
+  importArchive(archive: Uint8Array, key: Uint8Array, options: ImportArchiveOptions = {}): Promise<void> {
+    return withArchives((archives) => archives.restore(this.#core, archive, key, options));
+  }
+
+  /** What an archive says of itself; nothing of it is imported. */
+  archiveMetadata(archive: Uint8Array, key: Uint8Array): Promise<ArchiveMetadata> {
+    return withArchives((archives) => archives.metadata(archive, key));
   }
 
   /**

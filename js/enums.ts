@@ -7,6 +7,14 @@ export enum ActionStyle {
   Danger = 2,
 }
 
+/** What an archive can hold. */
+export enum BackupElementSelectionOption {
+  /** Conversations and their messages. */
+  Messages = 0,
+  /** What the user decided about conversations and inboxes. */
+  Consent = 1,
+}
+
 /** How content is compressed. */
 export enum Compression {
   /** In the zlib format. */

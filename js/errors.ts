@@ -5,6 +5,12 @@
  *
  * | code | what happened |
  * |---|---|
+ * | `archive.altered` | an element of the archive was altered; what came before it is imported |
+ * | `archive.key` | the key does not open the archive, or does not have 32 bytes |
+ * | `archive.malformed` | the bytes are no archive that can be read |
+ * | `archive.rule` | the archive holds what the rules do not allow; what came before it is imported |
+ * | `archive.truncated` | the archive ends too early; what there is of it is imported |
+ * | `archive.version` | the archive was made by a newer version; nothing of it was read |
  * | `bug.internal` | a bug in this package; please report it |
  * | `client.closed` | the client was closed; create it again |
  * | `client.crashed` | a bug stopped the client; creating it again goes on from what was stored |
@@ -67,6 +73,12 @@
  * | `wasm.unsupported` | this environment has no WebAssembly |
  */
 export type ErrorCode =
+  | "archive.altered"
+  | "archive.key"
+  | "archive.malformed"
+  | "archive.rule"
+  | "archive.truncated"
+  | "archive.version"
   | "bug.internal"
   | "client.closed"
   | "client.crashed"

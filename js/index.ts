@@ -164,6 +164,9 @@ export {
 } from "./streams.js";
 export type {
   AddMembersResult,
+  ArchiveMetadata,
+  ArchiveOptions,
+  ArchiveProgress,
   ClientOptions,
   Consent,
   ContentTypeId,
@@ -179,6 +182,7 @@ export type {
   GroupPermissions,
   Hold,
   Identifier,
+  ImportArchiveOptions,
   InboxState,
   InspectedGroup,
   Inspection,
@@ -195,4 +199,4 @@ export type {
   Signer,
   UserPreferenceUpdate,
 } from "./types.js";
-export { type WasmSource, init } from "./wasm.js";
+export { type WasmSource, init, initArchives } from "./wasm.js";

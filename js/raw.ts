@@ -179,6 +179,18 @@ export interface RawClient {
   /** Acts on every group of the set, all with one time. */
   setConversationConsent(id: string, state: ConsentState): Promise<void>;
 
+  /**
+   * At most `limit` rows of a part (0 groups, 1 messages, 2 consent) from where the rows before
+   * ended, packed for the module for archives; and where the next ones begin, if there are more.
+   */
+  archiveRows(part: number, from: Uint8Array | undefined, limit: number): Promise<[rows: Uint8Array, next?: Uint8Array]>;
+  /**
+   * Applies rows that the module for archives packed, in one durable unit; of rows that are refused,
+   * what comes before the first. `end` says that the import ends with them, and whether the archive
+   * ended too.
+   */
+  importRows(rows: Uint8Array, end: boolean | undefined): Promise<void>;
+
   /** Resolves when subscribed: everything that happens afterwards is reported. */
   subscribe(filter: RawFilter, listener: (event: RawEvent) => void): Promise<RawSubscription>;
   /** Events from now on. `callback`: the one taken counts as held until the next is asked for. */

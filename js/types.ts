@@ -3,6 +3,7 @@
 import type { ContentCodec } from "./content/codec.js";
 import type { Delivery } from "./delivery.js";
 import type {
+  BackupElementSelectionOption,
   Compression,
   ConsentEntityType,
   ConsentState,
@@ -89,6 +90,47 @@ export interface ClientOptions {
   appVersion?: string;
   /** Accepted for compatibility with other SDKs and not used: delivery decides where to. */
   env?: string;
+}
+
+/** What goes into an archive. */
+export interface ArchiveOptions {
+  /** Default: everything. */
+  elements?: BackupElementSelectionOption[];
+  /** Only messages sent later than this. */
+  startNs?: bigint;
+  /** Only messages not sent later than this. */
+  endNs?: bigint;
+  /** Leave out messages that will disappear. */
+  excludeDisappearingMessages?: boolean;
+}
+
+/** What an archive says of itself. */
+export interface ArchiveMetadata {
+  /** The version of its format. */
+  backupVersion: number;
+  elements: BackupElementSelectionOption[];
+  /** When it was made, by the clock of the device that did. */
+  exportedAtNs: bigint;
+  /** The beginning of its window, if it has one. */
+  startNs?: bigint;
+  /** The end of its window, if it has one. */
+  endNs?: bigint;
+}
+
+/** How far an import got. */
+export interface ArchiveProgress {
+  /** Bytes of the archive that were read. */
+  readBytes: number;
+  /** How many it has. */
+  totalBytes: number;
+  /** Conversations, messages and decisions that were read. */
+  elements: number;
+}
+
+/** Options of `client.importArchive`. */
+export interface ImportArchiveOptions {
+  /** Called again and again while the import goes on, the last time when all is applied. */
+  onProgress?: (progress: ArchiveProgress) => void;
 }
 
 /** Name and version of a content type. */

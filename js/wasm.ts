@@ -17,7 +17,11 @@ export interface Instance {
 
 const MAGIC = [0x00, 0x61, 0x73, 0x6d];
 
-let starting: Promise<RawModule> | undefined;
+type Given = WasmSource | Promise<WasmSource> | undefined;
+type Archives = typeof import("./archive-module.js");
+
+const start = once(load);
+const startArchives = once(loadArchives);
 let life = new Life();
 
 /**
@@ -32,6 +36,17 @@ export async function init(source?: WasmSource | Promise<WasmSource>): Promise<v
   await start(source);
 }
 
+/**
+ * Loads the module for archives, which is loaded apart from the rest: by the first call that makes
+ * or reads an archive, or by this. As {@link init} in everything else.
+ *
+ * @param source Default: `dovetail_archive_bg.wasm` beside this module.
+ * @throws As {@link init}.
+ */
+export async function initArchives(source?: WasmSource | Promise<WasmSource>): Promise<void> {
+  await startArchives(source);
+}
+
 /** The module, loaded if need be. After a crash: the same module in a new life. @internal */
 export async function instance(): Promise<Instance> {
   const module = await start();
@@ -39,40 +54,56 @@ export async function instance(): Promise<Instance> {
   return { module, life };
 }
 
-function start(source?: WasmSource | Promise<WasmSource>): Promise<RawModule> {
-  if (!starting) {
-    const attempt = load(source);
-    starting = attempt;
-    attempt.catch(() => {
-      if (starting === attempt) starting = undefined;
-    });
-  }
-  return starting;
+/** Loads a module once; after a failure, again. */
+function once<T>(load: (source: Given) => Promise<T>): (source?: Given) => Promise<T> {
+  let starting: Promise<T> | undefined;
+  return (source) => {
+    if (!starting) {
+      const attempt = load(source);
+      starting = attempt;
+      attempt.catch(() => {
+        if (starting === attempt) starting = undefined;
+      });
+    }
+    return starting;
+  };
 }
 
-async function load(source?: WasmSource | Promise<WasmSource>): Promise<RawModule> {
+async function load(source: Given): Promise<RawModule> {
+  const module = await compile((await source) ?? new URL("./dovetail_bg.wasm", import.meta.url));
+  await fit(initGlue({ module_or_path: module }));
+  const raw = glue as unknown as RawModule;
+  raw.onPanic((message) => life.crash(message));
+  return raw;
+}
+
+async function loadArchives(source: Given): Promise<Archives> {
+  const module = await compile((await source) ?? new URL("./dovetail_archive_bg.wasm", import.meta.url));
+  let archives: Archives;
+  try {
+    archives = await import("./archive-module.js");
+  } catch (error) {
+    throw failed("it cannot be fetched", "archive-module.js", error, true);
+  }
+  await fit(archives.start(module));
+  return archives;
+}
+
+async function fit(started: Promise<unknown>): Promise<void> {
+  try {
+    await started;
+  } catch (error) {
+    throw failed("it does not fit this version of the package, or was blocked", "the wasm module", error);
+  }
+}
+
+async function compile(source: WasmSource): Promise<WebAssembly.Module> {
   if (typeof WebAssembly !== "object") {
     throw new DovetailError(
       "wasm.unsupported",
       "this environment has no WebAssembly; it may be switched off (iOS Lockdown Mode does that)",
     );
   }
-  const module = await compile((await source) ?? new URL("./dovetail_bg.wasm", import.meta.url));
-  try {
-    await initGlue({ module_or_path: module });
-  } catch (error) {
-    throw failed("it does not fit this version of the package, or was blocked", "the wasm module", error);
-  }
-  const raw = glue as unknown as RawModule;
-  raw.onPanic((message) => life.crash(message));
-  return raw;
-}
-
-/** Of this realm or of another. */
-const isBuffer = (source: WasmSource): source is BufferSource =>
-  ArrayBuffer.isView(source) || Object.prototype.toString.call(source) === "[object ArrayBuffer]";
-
-async function compile(source: WasmSource): Promise<WebAssembly.Module> {
   if (source instanceof WebAssembly.Module) return source;
   if (isBuffer(source)) return fromBytes(source, "the bytes given to init");
   if (typeof Response === "function" && source instanceof Response) return fromResponse(source, source.url);
@@ -90,6 +121,10 @@ async function compile(source: WasmSource): Promise<WebAssembly.Module> {
   }
   throw new DovetailError("input.value", "init takes a URL, a Response, bytes or a WebAssembly.Module");
 }
+
+/** Of this realm or of another. */
+const isBuffer = (source: WasmSource): source is BufferSource =>
+  ArrayBuffer.isView(source) || Object.prototype.toString.call(source) === "[object ArrayBuffer]";
 
 async function fromResponse(response: Response, url: string): Promise<WebAssembly.Module> {
   const name = url || "the response given to init";
@@ -145,6 +180,15 @@ export async function withModule<T>(call: (module: RawModule) => Promise<T>): Pr
   try {
     const { module, life } = await instance();
     return await life.run(() => call(module));
+  } catch (error) {
+    throw toDovetailError(error);
+  }
+}
+
+/** Runs a call that needs the module for archives. @internal */
+export async function withArchives<T>(call: (archives: Archives) => Promise<T>): Promise<T> {
+  try {
+    return await call(await startArchives());
   } catch (error) {
     throw toDovetailError(error);
   }

@@ -14,8 +14,10 @@ import { run } from "./run.mjs";
 
 /** Where js/ imports the generated glue from. */
 const glue = join(root, "js", "wasm");
-const ENTRIES = ["index", "worker"];
-const BUILDS_KEPT = 8;
+const ENTRIES = ["index", "worker", "archive-module"];
+const BUILDS_KEPT = 16;
+/** The features of the wasm modules, by name. */
+const MODULES = { dovetail: ["page"], dovetail_archive: ["archive"] };
 
 function filesUnder(path) {
   if (!existsSync(path)) return [];
@@ -26,10 +28,11 @@ function filesUnder(path) {
 }
 
 /** A name for everything that decides what the wasm build makes. */
-function wasmKey(profile, features, env) {
+function wasmKey(profile, name, features, env) {
   const hash = createHash("sha256");
   const add = (part) => hash.update(`${part.length}:`).update(part);
   add(profile);
+  add(name);
   add(features.join());
   for (const tool of [env.RUSTC ?? "rustc", "wasm-bindgen", "wasm-opt"]) add(outputOf(tool, ["--version"], env) ?? "");
   for (const input of ["scripts/build.mjs", "Cargo.toml", "Cargo.lock", "build.rs", "proto", "src"]) {
@@ -41,26 +44,27 @@ function wasmKey(profile, features, env) {
   return hash.digest("hex").slice(0, 32);
 }
 
-/** Folder with the wasm module and its glue, built now or earlier. */
-export async function wasmBuild(profile, features = []) {
+/** Folder with a wasm module and its glue, built now or earlier. */
+export async function wasmBuild(profile, extra = [], name = "dovetail") {
+  const features = [...MODULES[name], ...extra];
   const env = wasmEnv();
   // Development builds share their dependencies with the wasm tests, and so their flags.
   if (profile === "release") env.CARGO_ENCODED_RUSTFLAGS = pathFlags.join("\x1f");
   const builds = join(cache, "wasm-builds");
-  const kept = join(builds, wasmKey(profile, features, env));
+  const kept = join(builds, wasmKey(profile, name, features, env));
   if (existsSync(kept)) {
     const now = new Date();
     utimesSync(kept, now, now);
-    console.log("build: wasm is up to date");
+    console.log(`build: ${name} is up to date`);
     return kept;
   }
   mkdirSync(builds, { recursive: true });
   // Built beside and renamed, so that a build cut short is never taken for a whole one.
   const fresh = `${kept}.${process.pid}`;
-  console.log(`build: wasm-pack build --${profile}`);
-  const options = ["--target", "web", "--out-dir", fresh, "--out-name", "dovetail", "--no-pack", "--mode", "no-install"];
-  const extra = features.length > 0 ? ["--", "--features", features.join()] : [];
-  const { code } = await run("wasm-pack", ["build", `--${profile}`, ...options, ...extra], { env });
+  console.log(`build: wasm-pack build --${profile} of ${name}`);
+  const options = ["--target", "web", "--out-dir", fresh, "--out-name", name, "--no-pack", "--mode", "no-install"];
+  const chosen = ["--", "--no-default-features", "--features", features.join()];
+  const { code } = await run("wasm-pack", ["build", `--${profile}`, ...options, ...chosen], { env });
   if (code !== 0) {
     rmSync(fresh, { recursive: true, force: true });
     throw new Error("wasm-pack failed");
@@ -83,6 +87,8 @@ async function scripts(profile) {
     format: "esm",
     platform: "browser",
     target: "es2022",
+    // Loaded on first use, so it stays a file of its own.
+    external: ["./archive-module.js"],
     charset: "utf8",
     legalComments: "none",
     // Identifiers stay readable in stack traces; compressed, shorter ones save little.
@@ -108,13 +114,18 @@ export async function build(profile = "release") {
 
 async function buildAll(profile) {
   const begun = Date.now();
-  const wasm = await wasmBuild(profile);
+  const built = {};
+  for (const name of Object.keys(MODULES)) built[name] = await wasmBuild(profile, [], name);
   rmSync(dist, { recursive: true, force: true });
-  for (const name of ["dovetail.js", "dovetail.d.ts", "dovetail_bg.wasm.d.ts"]) cpSync(join(wasm, name), join(glue, name));
+  for (const [name, wasm] of Object.entries(built)) {
+    for (const file of [`${name}.js`, `${name}.d.ts`, `${name}_bg.wasm.d.ts`]) cpSync(join(wasm, file), join(glue, file));
+  }
   await scripts(profile);
-  // Declarations of js/ name the glue's, so these travel with them.
-  cpSync(join(wasm, "dovetail.d.ts"), join(dist, "wasm", "dovetail.d.ts"));
-  cpSync(join(wasm, "dovetail_bg.wasm"), join(dist, "dovetail_bg.wasm"));
+  for (const [name, wasm] of Object.entries(built)) {
+    // Declarations of js/ name the glue's, so these travel with them.
+    cpSync(join(wasm, `${name}.d.ts`), join(dist, "wasm", `${name}.d.ts`));
+    cpSync(join(wasm, `${name}_bg.wasm`), join(dist, `${name}_bg.wasm`));
+  }
   console.log(`build: dist/ is ready (${((Date.now() - begun) / 1000).toFixed(1)} s)`);
 }
 

@@ -14,6 +14,12 @@ pub struct Error {
 
 /// Every code with whether a later attempt of the same call can succeed, and its meaning.
 pub const CODES: &[(&str, bool, &str)] = &[
+    ("archive.altered", false, "An element of the archive was altered."),
+    ("archive.key", false, "The key does not open the archive, or does not have 32 bytes."),
+    ("archive.malformed", false, "The bytes are not an archive that can be read."),
+    ("archive.rule", false, "The archive holds what the rules do not allow."),
+    ("archive.truncated", false, "The archive ends too early."),
+    ("archive.version", false, "The archive has a newer format."),
     ("bug.internal", false, "An impossible case: please report it."),
     ("client.closed", false, "The client was closed; create it again."),
     ("client.crashed", false, "The module stopped after a bug; reload the page, nothing committed is lost."),

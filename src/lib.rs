@@ -31,6 +31,7 @@
 //! | the durable stream, replay | [`engine::reader`], `client::reader`, `client::consumer`, `client::replay` |
 //! | the list | [`engine::list`], `client::list` |
 //! | consent | [`engine::consent`], [`consent`] |
+//! | archives | `archive` (a module of its own, loaded on first use), `client::archive`, [`engine::import`] |
 //!
 //! `tests/layers.rs` holds every module to what it may import. Requirement ids (`DMS-013`) stand
 //! where a rule is enforced and in the names of its tests.
@@ -69,9 +70,11 @@ pub mod policy;
 pub mod store;
 pub mod wire;
 
-#[cfg(target_arch = "wasm32")]
+#[cfg(feature = "archive")]
+pub mod archive;
+#[cfg(all(target_arch = "wasm32", feature = "page"))]
 pub mod bindings;
 #[cfg(all(target_arch = "wasm32", feature = "floor"))]
 mod floor;
-#[cfg(target_arch = "wasm32")]
+#[cfg(all(target_arch = "wasm32", feature = "page"))]
 pub mod idb;

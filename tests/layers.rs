@@ -31,6 +31,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         "client",
         &["base", "wire", "identity", "members", "consent", "mls", "engine", "store", "delivery", "error"],
     ),
+    // The module for archives.
+    ("archive", &["base", "wire", "consent", "engine", "store", "error"]),
     // The benchmark's floor.
     ("floor", &["base", "meta", "policy", "members", "commit", "mls"]),
     ("idb", &["store", "base"]),

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `open` | `createClient`: database, delivery, registration, background work |
 //! | `client`, `conversation`, `groups` | the methods of `RawClient` |
+//! | `archive` | the rows that archives are made of |
 //! | `inboxes` | inboxes and their installations, of a client and without one |
 //! | `wallet` | inbox ids and local keys, without a client |
 //! | `options`, `bytes` | reading arguments |
@@ -21,6 +22,7 @@
 //! No exported function throws: each takes any value and returns a promise, which settles unless
 //! the module stops (then the TypeScript side settles it). Nothing is borrowed across an await.
 
+mod archive;
 mod bytes;
 mod client;
 mod conversation;

@@ -19,6 +19,8 @@ const REPEATS: usize = 16;
 const ROUNDED_NS: i64 = 1_000_000_000;
 /// Groups kept loaded; beyond it all are dropped and loaded again on use.
 const KEPT_GROUPS: usize = 256;
+/// The same for threads, which are smaller.
+const KEPT_THREADS: usize = 1024;
 
 /// Loaded groups and threads. Never ahead of the store: what a step took out comes back only
 /// after its commit.
@@ -119,7 +121,7 @@ impl Inner {
 
     async fn begin<'a>(&'a self, cache: &'a mut Cache) -> Result<Step<'a>, Error> {
         self.open()?;
-        if cache.groups.len() > KEPT_GROUPS {
+        if cache.groups.len() > KEPT_GROUPS || cache.threads.len() > KEPT_THREADS {
             cache.clear();
         }
         let (counters, revision) = self.counters(cache).await?;

@@ -5,6 +5,7 @@
 //! reading or writing. Nothing is awaited between reading a cached group and writing it but the
 //! store itself.
 
+mod archive;
 mod consumer;
 mod decide;
 mod devices;
@@ -42,6 +43,7 @@ mod verbs;
 mod welcomes;
 
 pub use crate::engine::settings::{NewGroup, Role, Setting};
+pub use archive::{Chunk, Part};
 pub use consumer::Consumer;
 pub use event_queue::{EventFilter, EventQueue};
 pub use events::EventSubscription;

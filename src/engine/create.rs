@@ -123,7 +123,7 @@ fn begin(
     thread.consents.insert(id, record);
     unit.put_consent(None, record);
     unit.owe(record);
-    let duplicate = thread.row.is_some();
+    let duplicate = threads::goes_on_elsewhere(thread, id);
     threads::refresh(thread, &ctx.row, unit);
     let (thread, consent) = (thread.id, State::Allowed);
     unit.events.push(Event::Conversation { group: id, thread, kind, consent, duplicate, adder: None });

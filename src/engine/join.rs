@@ -90,7 +90,7 @@ pub fn settle(
     // A commit may remove and add us at once: then the request is still pending.
     let left = existing.is_some_and(|(row, _)| row.left || row.leaving.contains(&me.inbox));
     consent(me, &ctx, thread, (envelope.server_ns, left), unit);
-    let duplicate = groups_of(thread).iter().any(|id| *id != ctx.row.id);
+    let duplicate = threads::goes_on_elsewhere(thread, ctx.row.id);
     threads::refresh(thread, &ctx.row, unit);
     let update = transcript::of_join(adder_inbox, me.inbox);
     let source = transcripts::Source {

@@ -20,6 +20,7 @@ pub mod devices;
 pub mod event;
 pub mod expire;
 pub mod history;
+pub mod import;
 pub mod join;
 pub mod key_packages;
 pub mod leave;

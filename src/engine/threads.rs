@@ -1,6 +1,7 @@
 //! The thread row and its line in the list, recomputed in the unit that changes any of its groups
 //! (DMS-007, DMS-013).
 
+use crate::base::GroupId;
 use crate::consent::state_of;
 use crate::dm::Candidate;
 use crate::dm::thread::{Folded, fold};
@@ -45,6 +46,13 @@ fn retell(thread: &ThreadCtx, unit: &mut Unit) {
             *consent = state;
         }
     }
+}
+
+/// Whether the conversation is known by another group than this one. A restored placeholder is none
+/// that one is in: joining over it, or beside it, is a first join (JOIN-080).
+pub fn goes_on_elsewhere(thread: &ThreadCtx, group: GroupId) -> bool {
+    let groups = thread.row.as_ref().map_or(&[][..], |row| &row.groups);
+    groups.iter().any(|entry| entry.group != group && !entry.restored)
 }
 
 /// Rewrites the thread after one of its consent records changed.

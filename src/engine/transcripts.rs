@@ -1,7 +1,7 @@
 //! Membership-change messages: records this client writes from what it validated
 //! (GMOD-034, DMS-011). They are never content a member sent.
 
-use crate::base::{InboxId, InstallationId, Nanos, SequenceId, sha256};
+use crate::base::{InboxId, InstallationId, MessageId, Nanos, SequenceId, sha256};
 use crate::dm::thread::repeats;
 use crate::engine::event::Event;
 use crate::engine::state::{GroupCtx, ThreadCtx};
@@ -27,22 +27,10 @@ pub fn record(
     source: &Source,
     unit: &mut Unit,
 ) {
-    let payload = update.encode();
-    let adds = !update.added.is_empty();
-    if ctx.row.dm.is_some() && adds {
-        let shown = thread.transcripts.iter().filter_map(|row| GroupUpdated::decode(&row.payload).ok());
-        let shown: Vec<_> = shown.collect();
-        if repeats(update, adds, shown.iter()) {
-            return;
-        }
-    }
     let content = EncodedContent::group_updated(update).encode();
     let id = message_id(ctx.row.id, &source.key, &content);
-    if ctx.row.dm.is_some() && adds {
-        let hash = sha256(&payload);
-        let row = TranscriptRow { thread: thread.id, hash, message: id, payload };
-        unit.changes.put(&row);
-        thread.transcripts.push(row);
+    if ctx.row.dm.is_some() && repeated(thread, update, id, unit) {
+        return;
     }
     let (sender_inbox, sender_installation) = source.sender;
     let (sequence_id, sent_ns) = source.at;
@@ -64,4 +52,22 @@ pub fn record(
     };
     unit.changes.put(&row);
     unit.events.push(Event::Message { row: Box::new(row), consent: thread.state() });
+}
+
+/// Whether a DM has shown an equal add before (DMS-011); if not, `message` shows it.
+pub fn repeated(thread: &mut ThreadCtx, update: &GroupUpdated, message: MessageId, unit: &mut Unit) -> bool {
+    let adds = !update.added.is_empty();
+    if !adds {
+        return false;
+    }
+    let shown = thread.transcripts.iter().filter_map(|row| GroupUpdated::decode(&row.payload).ok());
+    let shown: Vec<_> = shown.collect();
+    if repeats(update, adds, shown.iter()) {
+        return true;
+    }
+    let payload = update.encode();
+    let row = TranscriptRow { thread: thread.id, hash: sha256(&payload), message, payload };
+    unit.changes.put(&row);
+    thread.transcripts.push(row);
+    false
 }

@@ -83,10 +83,13 @@ impl Entity {
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(super) struct Part(pub(super) Map<Vec<u8>, Value>);
 
+/// An entry's head, which for the first one begins with the format byte and the number of entries,
+/// and its value.
+type Piece<'a> = (Vec<u8>, &'a [u8]);
+
 impl Part {
-    /// The part in pieces: each entry's head, which for the first one begins with the format byte and
-    /// the number of entries, and its value.
-    pub(super) fn pieces(&self) -> Result<Vec<(Vec<u8>, &[u8])>, ScratchError> {
+    /// The part in pieces, an entry each.
+    pub(super) fn pieces(&self) -> Result<Vec<Piece<'_>>, ScratchError> {
         let mut pieces = Vec::with_capacity(self.0.len());
         let mut size = 0;
         for (key, value) in &self.0 {
@@ -216,23 +219,22 @@ impl<'de> Deserialize<'de> for List {
 }
 
 #[cfg(test)]
-impl Part {
-    /// The whole part, as postcard writes it.
-    pub(super) fn encode(&self) -> Vec<u8> {
-        if self.0.is_empty() {
-            return Vec::new();
-        }
-        let entries: Vec<(Bytes<'_>, Bytes<'_>)> =
-            self.0.iter().map(|(key, value)| (Bytes(key), Bytes(value.as_slice()))).collect();
-        postcard::to_extend(&entries, vec![FORMAT]).unwrap()
-    }
-}
-
-#[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    impl Part {
+        /// The whole part, as postcard writes it.
+        pub(in crate::mls) fn encode(&self) -> Vec<u8> {
+            if self.0.is_empty() {
+                return Vec::new();
+            }
+            let entries: Vec<(Bytes<'_>, Bytes<'_>)> =
+                self.0.iter().map(|(key, value)| (Bytes(key), Bytes(value.as_slice()))).collect();
+            postcard::to_extend(&entries, vec![FORMAT]).unwrap()
+        }
+    }
 
     fn part(entries: &[(&[u8], &[u8])]) -> Part {
         let value = |bytes: &[u8]| Rc::new(Zeroizing::new(bytes.to_vec()));

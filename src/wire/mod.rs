@@ -9,6 +9,7 @@
 //! bytes inside its envelope, because a refused update still holds its place in the inbox's log.
 
 pub mod about;
+mod archive;
 mod content;
 mod device_sync;
 mod envelope;
@@ -22,6 +23,7 @@ pub(crate) mod proto {
     include!(concat!(env!("OUT_DIR"), "/dovetail.rs"));
 }
 
+pub use archive::{ArchiveMetadata, ArchivedGroup, ArchivedKind, ArchivedMessage, Element};
 pub use content::{
     Compression, ContentType, EncodedContent, PlaintextEnvelope, PlaintextV1, content_type, message_id,
 };

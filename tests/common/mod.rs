@@ -1,6 +1,7 @@
 //! A small world for native tests: virtual clock, seeded chance, one delivery, many clients.
 #![allow(dead_code)] // each test file uses its part
 
+pub mod archive;
 pub mod chance;
 pub mod content;
 pub mod devices;

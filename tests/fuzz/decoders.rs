@@ -147,6 +147,32 @@ fn dictionaries() {
 }
 
 #[test]
+fn archives() {
+    use crate::common::archive::{KEY, archive_of, decided, elements_of, group, said};
+    let (id, inbox) = (GroupId([1; 16]), InboxId([2; 32]));
+    let all = [
+        Element::Group(Box::new(group(id, inbox))),
+        Element::Message(Box::new(said(3, id, inbox, 5))),
+        decided(1, &id.to_string(), 2, 7),
+    ];
+    let archive = archive_of(&all);
+    let elements: Vec<_> = elements_of(&archive).iter().map(Element::encode).collect();
+    fuzz_codec("archive_element", &elements, |b| Element::decode(b).ok(), Element::encode);
+    let files = [archive, include_bytes!("../archives/constant.archive").to_vec()];
+    fuzz("archive", &files, |bytes| {
+        let Ok(mut import) = dovetail::archive::import::Import::begin(bytes.to_vec(), &KEY) else { return };
+        while let Ok(Some(rows)) = import.read(64) {
+            assert!(unpack(&rows).is_ok(), "rows that do not decode");
+        }
+    });
+    let mut packed = Vec::new();
+    for table in [Table::Groups, Table::Messages, Table::Consent] {
+        samples().rows_of(table).iter().for_each(|body| pack(&mut packed, table, body));
+    }
+    fuzz("packed_rows", &[packed], |bytes| drop(unpack(bytes)));
+}
+
+#[test]
 fn rows() {
     fn row<R: Row>() {
         let all = samples().rows_of(R::TABLE);

@@ -23,13 +23,20 @@ const GLUE = [
   "signWithKey",
 ];
 
-/** `glue.default` initialises; the other exports are those of RawModule. */
+/**
+ * `glue.default` initialises; the other exports are those of RawModule, and for the module for
+ * archives the classes ArchiveReader and ArchiveWriter.
+ */
 export async function load(entry, glue = {}) {
   const key = `glue${++loads}`;
   globalThis[key] = { default: async () => {}, onPanic() {}, version: () => "1.2.3", ...glue };
   const stand = [
     `export default (...given) => globalThis.${key}.default(...given);`,
     ...GLUE.map((name) => `export const ${name} = (...given) => globalThis.${key}.${name}(...given);`),
+  ].join("\n");
+  const archives = [
+    `export default (...given) => globalThis.${key}.default(...given);`,
+    `export const { ArchiveReader, ArchiveWriter } = globalThis.${key};`,
   ].join("\n");
   const outfile = join(folder, `${key}.mjs`);
   await esbuild.build({
@@ -43,7 +50,9 @@ export async function load(entry, glue = {}) {
         name: "glue",
         setup(build) {
           build.onResolve({ filter: /wasm\/dovetail\.js$/ }, () => ({ path: "glue", namespace: "glue" }));
-          build.onLoad({ filter: /.*/, namespace: "glue" }, () => ({ contents: stand }));
+          build.onResolve({ filter: /wasm\/dovetail_archive\.js$/ }, () => ({ path: "archive", namespace: "glue" }));
+          build.onLoad({ filter: /^glue$/, namespace: "glue" }, () => ({ contents: stand }));
+          build.onLoad({ filter: /^archive$/, namespace: "glue" }, () => ({ contents: archives }));
         },
       },
     ],

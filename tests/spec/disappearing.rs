@@ -126,7 +126,7 @@ fn meta_051_it_is_gone_from_every_read_at_once_and_changes_stay() {
     // No task runs between the clock and the reads.
     bo.device.skew_ns.set(61 * SECOND);
     let page = bo.page(group, HistoryOptions::default());
-    let changes = vec!["group_updated"; 4];
+    let changes = ["group_updated"; 4];
     assert_eq!(
         types(&page.rows),
         [&["group_updated", "text"], &changes[..2], &changes[..2], &["reply"]].concat()

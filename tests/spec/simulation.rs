@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use dovetail::archive::export::Options;
 use dovetail::base::{GroupId, MessageId, Topic};
 use dovetail::client::{Client, EventSubscription};
 use dovetail::consent::{Entity, State};
@@ -14,6 +15,7 @@ use dovetail::engine::list::ListOptions;
 use dovetail::store::rows::{EnvelopeRow, MessageKind, MessageStatus};
 use dovetail::wire::EncodedContent;
 
+use crate::common::archive::KEY;
 use crate::common::chance::Chance;
 use crate::common::devices::agree;
 use crate::common::dump::{self, Dump};
@@ -84,6 +86,8 @@ struct Sim {
     accepted: BTreeSet<String>,
     unsure: BTreeSet<String>,
     replays: bool,
+    /// An archive was imported somewhere.
+    carried: bool,
 }
 
 impl Sim {
@@ -109,13 +113,13 @@ impl Sim {
         }
         let replays = chance.one_in(3);
         let (accepted, unsure) = Default::default();
-        Self { chance, world, devices, accepted, unsure, replays }
+        Self { chance, world, devices, accepted, unsure, replays, carried: false }
     }
 
     /// One random act, and a look at the databases it touched.
     fn step(&mut self) {
         let at = self.chance.below(self.devices.len());
-        match self.chance.below(16) {
+        match self.chance.below(17) {
             0 | 1 => self.create(at),
             2..=5 => self.write(at),
             6 | 7 => drop(self.devices[at].try_call(|client| async move { client.sync().await })),
@@ -124,14 +128,20 @@ impl Sim {
             10 => self.devices[at].reopen(),
             11 => self.plan_death(at),
             12 => self.decide(at),
+            14 => self.carry_archive(at),
             13 => drop(self.devices[at].try_call(|client| async move { client.go_live() })),
             _ => {
                 let ms = [1, 10, 700, 40_000][self.chance.below(4)];
                 self.world.settle(ms);
-                return self.devices.iter().for_each(|device| dump::check(&device.user.store));
+                return self.devices.iter().for_each(|device| self.look(device));
             }
         }
-        dump::check(&self.devices[at].user.store);
+        self.look(&self.devices[at]);
+    }
+
+    fn look(&self, device: &Device) {
+        let store = &device.user.store;
+        if self.carried { dump::check_imported(store) } else { dump::check(store) }
     }
 
     fn peer_of(&self, at: usize) -> usize {
@@ -173,8 +183,10 @@ impl Sim {
         match device.try_call(move |client| async move { client.send(group, content, None).await }) {
             Some(sent) => {
                 if let Err(error) = sent {
-                    // The group it was created in may have been lost with a page that died.
-                    assert_eq!(error.code, "conversation.not_found", "{error}");
+                    // The group it was created in may have been lost with a page that died; one from
+                    // an archive is only read.
+                    let known = ["conversation.not_found", "group.not_a_member"].contains(&error.code);
+                    assert!(known, "{error}");
                     device.group = None;
                     return;
                 }
@@ -229,6 +241,24 @@ impl Sim {
         device.decided = (decided == Some(Ok(())) && (quiet || state == State::Allowed)).then_some(state);
     }
 
+    /// Takes what any device holds into this one: all of it from an own device, what was said from
+    /// the other inbox's.
+    fn carry_archive(&mut self, at: usize) {
+        let from = self.chance.below(self.devices.len());
+        let consent = self.devices[from].user.inbox() == self.devices[at].user.inbox();
+        self.devices[from].revive();
+        let options = Options { messages: true, consent, ..Options::default() };
+        let Some(archive) = self.devices[from].user.risk_export(options, &KEY) else { return };
+        self.carried = true;
+        let device = &mut self.devices[at];
+        device.revive();
+        if consent {
+            device.decided = None;
+        }
+        let imported = device.user.risk_import(&archive.expect("an archive"), &KEY);
+        assert!(imported.is_none_or(|result| result.is_ok()));
+    }
+
     /// Everything works again; all devices talk until nothing is left to say.
     fn quieten(&mut self) {
         for device in &self.devices {
@@ -239,9 +269,9 @@ impl Sim {
         self.world.settle(60_000);
         self.devices.iter_mut().for_each(Device::revive);
         for _ in 0..4 {
-            for device in &mut self.devices {
+            for device in &self.devices {
                 device.user.sync();
-                dump::check(&device.user.store);
+                self.look(device);
             }
             self.world.settle(60_000);
         }

@@ -3,6 +3,9 @@
 import {
   ActionStyle,
   type AddMembersResult,
+  type ArchiveMetadata,
+  type ArchiveProgress,
+  BackupElementSelectionOption,
   type Attachment,
   BrowserDelivery,
   type BuiltInContentTypes,
@@ -127,6 +130,13 @@ const failed: string | undefined = (await group.debugInfo()).failedInstallations
 await dm.addMembers(["bb"]);
 // @ts-expect-error: all nine policies
 await client.conversations.createGroup([], { customPermissionPolicySet: { addMemberPolicy: PermissionPolicy.Allow } });
+
+const archive: Uint8Array = await client.createArchive({ elements: [BackupElementSelectionOption.Messages], endNs: 5n }, new Uint8Array(32));
+const about: ArchiveMetadata = await client.archiveMetadata(archive, new Uint8Array(32));
+const done: void = await client.importArchive(archive, new Uint8Array(32), {
+  onProgress: ({ readBytes, totalBytes, elements }: ArchiveProgress) => void (readBytes / totalBytes + elements),
+});
+const made: bigint = about.startNs ?? about.exportedAtNs;
 
 class PollCodec implements ContentCodec<{ votes: number }> {
   contentType = { authorityId: "example.org", typeId: "poll", versionMajor: 1, versionMinor: 0 };

@@ -212,7 +212,7 @@ proptest! {
         }
         // Everything else stays as it was stored.
         for (row, _) in rows.iter().filter(|(row, _)| row.id != TARGET) {
-            let taken = deletion.first().is_some() && edits.iter().any(|edit| edit.id == row.id);
+            let taken = !deletion.is_empty() && edits.iter().any(|edit| edit.id == row.id);
             prop_assert!(taken || &disk.rows[&row.id] == row);
         }
         prop_assert_eq!(disk.thread.notes.annotated, !acts.is_empty());

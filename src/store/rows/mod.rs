@@ -9,6 +9,7 @@ mod installation;
 mod message;
 mod mls;
 mod outbox;
+mod packed;
 mod thread;
 
 pub use group::{GroupKind, GroupRow, GroupState, Hold, MemberView, SettingsView};
@@ -21,6 +22,7 @@ pub use mls::{MlsGlobalRow, MlsPageRow};
 pub use outbox::{
     AttemptRow, IntentRow, IntentState, LeftOut, Operation, Outcome, OwedWelcome, Recipient, Wish,
 };
+pub use packed::{Packed, pack, unpack};
 pub use thread::{ListingRow, ThreadGroup, ThreadRow};
 
 use serde::de::DeserializeOwned;
