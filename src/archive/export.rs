@@ -129,6 +129,8 @@ impl Export {
         let wanted = options.messages
             && self.groups.contains(&row.group)
             && row.status == MessageStatus::Published
+            // There is nothing to restore; the deletion itself is in the archive.
+            && row.kind != MessageKind::Deleted
             && options.start.is_none_or(|start| row.sent_ns > start)
             && options.end.is_none_or(|end| row.sent_ns <= end)
             && row.expires_ns.is_none_or(|at| at > self.now && !options.exclude_disappearing);

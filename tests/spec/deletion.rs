@@ -11,6 +11,7 @@ use dovetail::store::Table;
 use dovetail::store::rows::{MessageKind, MessageStatus};
 use dovetail::wire::{EncodedContent, PlaintextV1};
 
+use crate::common::archive::all;
 use crate::common::content::{deletion, edit, hung, of_types, reaction, typed, types};
 use crate::common::dump::{self, Dump};
 use crate::common::forge::Forger;
@@ -242,6 +243,28 @@ fn proc_037_a_deletion_that_comes_before_its_message_counts_when_that_comes() {
         assert!(!holds(user, SECRET));
     }
     assert_eq!(*told.borrow(), [id]);
+}
+
+#[test]
+fn proc_037_archives_bring_a_message_and_its_deletion_in_any_order() {
+    let (alice, bo, _, group) = three(11);
+    let id = alice.text(group, SECRET);
+    let other = alice.text(group, "other");
+    alice.say(group, &edit(id, SECRET));
+    sync_all(&[&alice, &bo]);
+    let before = alice.export(all());
+    alice.say(group, &deletion(id));
+    sync_all(&[&alice, &bo]);
+    let after = alice.export(all());
+    for archives in [[&before, &after], [&after, &before]] {
+        let fresh = alice.world.user("alice");
+        archives.into_iter().for_each(|archive| fresh.import(archive).ok());
+        assert!(!holds(&fresh, SECRET), "neither archive leaves it on the disk");
+        let page = fresh.page(group, HistoryOptions::default());
+        assert_eq!(types(&page.rows), ["group_updated", "text", "text"]);
+        assert_eq!(fresh.message(id).unwrap().deleted_by(), Some(alice.inbox()));
+        assert_eq!(fresh.message(other).map(|row| text_of(&row)).as_deref(), Some("other"));
+    }
 }
 
 #[test]
