@@ -13,4 +13,4 @@ pub use filter::Filter;
 pub use merge::{app_act, greatest, merge, sending};
 pub use record::{Entity, Record, State, state_of};
 pub use save::{Unusable, usable};
-pub use start::{Join, start};
+pub use start::{Join, inherit, start};

@@ -36,11 +36,7 @@ pub struct Join<'a> {
 /// another state (DMS-010).
 pub fn start(join: &Join<'_>) -> Option<Record> {
     let entity = Entity::Conversation(join.group);
-    // DMS-010: the newest decision of the set, with its own time.
-    let inherited = greatest(join.siblings).map(|record| Record { entity, ..*record });
-    let base = greatest(inherited.iter().chain(join.stored)).copied();
-
-    let next = match base {
+    let next = match inherit(join.group, join.stored, join.siblings) {
         // CONS-025, on the inherited record where there is one (CONS-024).
         Some(base) if join.left && base.consented_at_ns < join.welcome_ns => {
             Record { entity, state: State::Unknown, consented_at_ns: join.welcome_ns }
@@ -53,6 +49,14 @@ pub fn start(join: &Join<'_>) -> Option<Record> {
         None => return None,
     };
     (join.stored != Some(&next)).then_some(next)
+}
+
+/// The record a group of a DM begins with, besides what its join implies: the newest decision of the
+/// set with its own time (DMS-010), or its `stored` one.
+pub fn inherit(group: GroupId, stored: Option<&Record>, siblings: &[Record]) -> Option<Record> {
+    let entity = Entity::Conversation(group);
+    let inherited = greatest(siblings).map(|record| Record { entity, ..*record });
+    greatest(inherited.iter().chain(stored)).copied()
 }
 
 #[cfg(test)]

@@ -82,3 +82,9 @@ pub fn overtaken(waiting: &[MessageRow], group: GroupId, now: Nanos) -> impl Ite
 pub fn groups_of(thread: &ThreadCtx) -> Vec<GroupId> {
     thread.row.iter().flat_map(|row| row.groups.iter().map(|entry| entry.group)).collect()
 }
+
+/// The records of the other groups of a thread.
+pub fn siblings(thread: &ThreadCtx, group: GroupId) -> Vec<Record> {
+    let others = groups_of(thread).into_iter().filter(|id| *id != group);
+    others.filter_map(|id| thread.consents.get(&id).copied()).collect()
+}

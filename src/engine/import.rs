@@ -6,12 +6,13 @@
 //!
 //! Choices where the texts are silent: the sender of an archived message must be of the pair in
 //! every DM, restored or not; who was a super admin when a message was sent is not archived, so the
-//! group's list as it is here decides what a deletion may take back; a placeholder brings no consent record of its own, and one that was
-//! here before it is the placeholder's from then on; an add that the thread has shown already
-//! stays hidden (DMS-011).
+//! group's list as it is here decides what a deletion may take back; a placeholder brings no consent
+//! record of its own, and begins with the newest decision about its DM or about itself that is here
+//! (DMS-010); an add that the thread has shown already stays hidden (DMS-011).
 
 use crate::base::{GroupId, MessageId, ThreadId};
-use crate::consent::{Entity, Record, merge};
+use crate::consent::{Entity, Record, inherit, merge};
+use crate::engine::consent::siblings;
 use crate::engine::state::ThreadCtx;
 use crate::engine::unit::Unit;
 use crate::engine::{annotations, threads, transcripts};
@@ -107,9 +108,13 @@ impl Held {
         unit.changes.check(Table::Consent, entity.to_key(), decided.map_or(0, |(_, revision)| revision));
         unit.changes.put_checked(archived, 0);
         self.groups.push((archived.clone(), 0));
+        let decided = decided.map(|(record, _)| record);
         let thread = self.thread(archived.thread())?;
-        if let Some((record, _)) = decided {
+        if let Some(record) = inherit(archived.id, decided.as_ref(), &siblings(thread, archived.id)) {
             thread.consents.insert(archived.id, record);
+            if decided != Some(record) {
+                unit.changes.put(&ConsentRow(record));
+            }
         }
         threads::refresh(thread, archived, unit);
         Ok(())

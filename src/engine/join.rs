@@ -8,7 +8,7 @@ use crate::commit::transcript;
 use crate::consent::{Entity, Join, State, start};
 use crate::delivery::Incoming;
 use crate::dm::{AdmissionError, Admitted, admit as admit_kind, check_activation};
-use crate::engine::consent::groups_of;
+use crate::engine::consent::siblings;
 use crate::engine::event::Event;
 use crate::engine::opening::OpenedJoin;
 use crate::engine::receive::{Outcomes, above, paused};
@@ -171,16 +171,13 @@ fn consent(
 ) {
     let group = ctx.row.id;
     let stored = thread.consents.get(&group).copied();
-    let set = groups_of(thread);
-    let others = set.iter().filter(|id| **id != group);
-    let siblings: Vec<_> = others.filter_map(|id| thread.consents.get(id).copied()).collect();
     let record = start(&Join {
         group,
         own: me.inbox,
         creator: ctx.row.creator,
         adder: ctx.row.adder,
         stored: stored.as_ref(),
-        siblings: &siblings,
+        siblings: &siblings(thread, group),
         left,
         welcome_ns,
     });
