@@ -91,7 +91,12 @@ pub fn create_sync(me: &Me, chance: &[u8; 48], unit: &mut Unit) -> Result<GroupC
     let mut signer = [0; 32];
     signer.copy_from_slice(&chance[16..]);
     let dictionary = conversation(me, &Settings::default(), &signer, policy::new_sync)?;
-    born(me, (GroupKind::Sync, None), (group_id(chance), &dictionary), Vec::new(), unit)
+    let (group, kind, adder) = (group_id(chance), GroupKind::Sync, None);
+    let ctx = born(me, (kind, None), (group, &dictionary), Vec::new(), unit)?;
+    // No app is told; other clients on the database begin to read it.
+    let (thread, consent, duplicate) = (ctx.row.thread(), State::Unknown, false);
+    unit.events.push(Event::Conversation { group, thread, kind, consent, duplicate, adder });
+    Ok(ctx)
 }
 
 fn conversation(

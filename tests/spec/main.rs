@@ -18,6 +18,7 @@ mod deletion;
 mod devices;
 mod devices_bad;
 mod devices_group;
+mod devices_new;
 mod disappearing;
 mod dm;
 mod events;
