@@ -6,18 +6,21 @@
 //! identity log of each member it meets for the first time; the second pair of columns adds just
 //! that to the floor, and nothing else.
 //!
-//! Every round has a world of its own, so that nobody knows anybody yet; the figures are medians.
-//! Prints and judges nothing: `cargo bench --bench groups`.
+//! Every round has a world of its own, so that nobody knows anybody yet, and adds somebody new each
+//! time. The figures are medians of the processor's time, where the system tells it, so that other
+//! work on the machine counts little. Prints and judges nothing: `cargo bench --bench groups`.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
 
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use common::forge::Forger;
 use common::{User, World};
 use dovetail::base::{GroupId, InboxId, SequenceId, Topic};
 use dovetail::client::NewGroup;
+use dovetail::delivery::Incoming;
 use dovetail::identity::Log;
 use dovetail::members::{Entry, Members};
 use dovetail::meta::component::GROUP_MEMBERSHIP;
@@ -29,20 +32,35 @@ use dovetail::wire::ClientEnvelope;
 
 const INBOXES: usize = 250;
 const ROUNDS: usize = 5;
-/// Of the short calls, so many in a round.
-const REPEATS: usize = 4;
+/// Commits of a kind in a round.
+const COMMITS: usize = 3;
+/// Messages in a round.
+const MESSAGES: usize = 60;
 
 /// What is measured, in this order.
 const NAMES: [&str; 7] =
-    ["create, all Welcomes out", "join", "add one", "follow that commit", "send", "receive", "remove one"];
+    ["create, all Welcomes out", "join", "add one", "follow that commit", "remove one", "send", "receive"];
 
 /// A time for each of [`NAMES`].
 type Figures = [Duration; 7];
 
+/// The processor's time of this thread; the clock's where the system does not tell.
+fn now(begun: Instant) -> Duration {
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let told = told.and_then(|text| text.split(' ').next()?.parse().ok());
+    told.map_or_else(|| begun.elapsed(), Duration::from_nanos)
+}
+
 fn timed<T>(run: impl FnOnce() -> T) -> (Duration, T) {
     let begun = Instant::now();
+    let before = now(begun);
     let value = run();
-    (begun.elapsed(), value)
+    (now(begun).saturating_sub(before), value)
+}
+
+/// The same short call many times.
+fn each(times: usize, mut run: impl FnMut()) -> Duration {
+    timed(|| (0..times).for_each(|_| run())).0 / times as u32
 }
 
 fn median(mut times: Vec<Duration>) -> Duration {
@@ -50,12 +68,7 @@ fn median(mut times: Vec<Duration>) -> Duration {
     times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
-/// The same call a few times.
-fn each(mut run: impl FnMut()) -> Duration {
-    median((0..REPEATS).map(|_| timed(&mut run).0).collect())
-}
-
-/// OpenMLS with a group in memory, and the members its dictionary names.
+/// OpenMLS with groups in memory, and the members the dictionary names.
 struct Raw {
     scratch: Scratch,
     keys: InstallationKeys,
@@ -77,7 +90,7 @@ impl Raw {
     /// A commit that brings the dictionary's members to `after`, applied at once.
     fn commit(&mut self, group: &mut Group, plan: CommitPlan, after: Members) -> mls::SealedCommit {
         let delta = encode_map_delta(&self.members.mutations(&after));
-        let mut dictionary_after = group.facts().dictionary;
+        let mut dictionary_after = group.dictionary();
         dictionary_after.insert(GROUP_MEMBERSHIP, after.encode());
         self.members = after;
         let app_data = vec![(GROUP_MEMBERSHIP, AppDataOp::Update(delta))];
@@ -89,17 +102,15 @@ impl Raw {
 }
 
 /// OpenMLS alone.
-fn floor(members: &[User], joiner: &Forger, extra: &User) -> Figures {
-    let packages: Vec<Vec<u8>> =
-        members.iter().map(|user| joiner.key_package(user.client.installation())).collect();
-    let extra_package = joiner.key_package(extra.client.installation());
+fn floor(members: &[User], joiner: &Forger, extras: &[User]) -> Figures {
+    let package = |user: &User| joiner.key_package(user.client.installation());
+    let packages: Vec<Vec<u8>> = members.iter().map(package).collect();
+    let extra_packages: Vec<Vec<u8>> = extras.iter().map(package).collect();
     let own = InboxId([1; 32]);
     let entry = Entry { sequence_id: SequenceId(1), ..Entry::default() };
     let alone = Members([(own, Entry::default())].into());
     let mut all = Members([(own, entry.clone())].into());
     all.0.extend(members.iter().map(|user| (user.inbox(), entry.clone())));
-    let mut with_extra = all.clone();
-    with_extra.0.insert(extra.inbox(), entry);
 
     let keys = InstallationKeys::from_seed([9; 32]);
     let mut raw = Raw { scratch: Scratch::new(), keys, members: alone };
@@ -116,9 +127,13 @@ fn floor(members: &[User], joiner: &Forger, extra: &User) -> Figures {
         pending.join(&joiner.scratch, false).expect("joined")
     });
     let (mut add, mut follow, mut remove) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..REPEATS {
-        let plan = CommitPlan { adds: vec![extra_package.clone().into()], ..CommitPlan::default() };
-        let (took, added) = timed(|| raw.commit(&mut group, plan, with_extra.clone()));
+    for (extra, package) in extras.iter().zip(extra_packages) {
+        let mut with_extra = all.clone();
+        with_extra.0.insert(extra.inbox(), entry.clone());
+        let (took, added) = timed(|| {
+            let plan = CommitPlan { adds: vec![package.into()], ..CommitPlan::default() };
+            raw.commit(&mut group, plan, with_extra)
+        });
         add.push(took);
         follow.push(timed(|| follow_commit(joiner, &mut theirs, &added.bytes, &raw.members)).0);
         let last = group.facts().leaves.last().expect("leaves").index;
@@ -127,118 +142,107 @@ fn floor(members: &[User], joiner: &Forger, extra: &User) -> Figures {
         remove.push(took);
         follow_commit(joiner, &mut theirs, &removed.bytes, &raw.members);
     }
-    let (mut sends, mut receives) = (Vec::new(), Vec::new());
-    for _ in 0..REPEATS {
-        let (took, message) =
-            timed(|| mls::message(&raw.scratch, &mut group, &raw.keys, b"hello").expect("a message"));
-        sends.push(took);
-        receives.push(timed(|| mls::open(&joiner.scratch, &mut theirs, &message).expect("opens")).0);
-    }
-    [create, join, median(add), median(follow), median(sends), median(receives), median(remove)]
+    let mut messages = Vec::new();
+    let send = each(MESSAGES, || {
+        messages.push(mls::message(&raw.scratch, &mut group, &raw.keys, b"hello").expect("a message"));
+    });
+    let mut sent = messages.iter();
+    let receive = each(MESSAGES, || {
+        let message = sent.next().expect("a message");
+        mls::open(&joiner.scratch, &mut theirs, message).expect("opens");
+    });
+    [create, join, median(add), median(follow), median(remove), send, receive]
 }
 
 fn follow_commit(joiner: &Forger, theirs: &mut Group, bytes: &[u8], members: &Members) {
     let opened = mls::open(&joiner.scratch, theirs, bytes).expect("opens");
     let Opened::Commit(opened) = opened else { panic!("a commit") };
-    let mut after = theirs.facts().dictionary;
+    let mut after = theirs.dictionary();
     after.insert(GROUP_MEMBERSHIP, members.encode());
     let staged = mls::stage(&joiner.scratch, theirs, opened, &after).expect("stages");
     mls::merge(&joiner.scratch, theirs, staged).expect("merges");
 }
 
+/// Reads one conversation, as whoever is woken by news of it does.
+fn read(user: &User, group: GroupId) {
+    let report = user.call(move |client| async move { client.sync_conversation(group).await });
+    assert_eq!(report.expect("read").failed, []);
+}
+
 /// The client, over a store and a service in memory.
-#[inline(never)]
-fn phase_create(alice: &User, members: &[User]) -> GroupId {
+fn client(alice: &User, members: &[User], extras: &[User]) -> Figures {
+    let joiner = &members[0];
     let all: Vec<InboxId> = members.iter().map(User::inbox).collect();
     let new = NewGroup { members: all, policies: ALL_MEMBERS.to_vec(), ..NewGroup::default() };
-    let group = alice.call(|client| async move { client.create_group(new).await }).expect("a group");
-    alice.sync();
-    group
-}
-
-#[inline(never)]
-fn phase_join(joiner: &User) {
-    std::hint::black_box(1);
-    joiner.sync();
-}
-
-#[inline(never)]
-fn phase_follow(joiner: &User) {
-    std::hint::black_box(2);
-    joiner.sync();
-}
-
-#[inline(never)]
-fn phase_add(alice: &User, group: GroupId, extra: &User) {
-    alice.add(group, &[extra.inbox()]).expect("added");
-}
-
-#[inline(never)]
-fn phase_remove(alice: &User, group: GroupId, extra: &User) {
-    alice.remove(group, &[extra.inbox()]).expect("removed");
-}
-
-#[inline(never)]
-fn phase_send(alice: &User, group: GroupId) {
-    alice.text(group, "hello");
-    alice.world.settle(100);
-}
-
-#[inline(never)]
-fn phase_receive(joiner: &User) {
-    std::hint::black_box(3);
-    joiner.sync();
-}
-
-fn client(alice: &User, members: &[User], extra: &User) -> Figures {
-    let joiner = &members[0];
-    let (create, group) = timed(|| phase_create(alice, members));
+    let (create, group) = timed(|| {
+        let group = alice.call(|client| async move { client.create_group(new).await }).expect("a group");
+        alice.sync();
+        group
+    });
     assert_eq!(alice.members(group).len(), INBOXES - 1);
-    let (join, ()) = timed(|| phase_join(joiner));
+    let (join, _) = timed(|| joiner.sync());
     assert_eq!(joiner.members(group).len(), INBOXES - 1);
     let (mut add, mut follow, mut remove) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..REPEATS {
-        add.push(timed(|| phase_add(alice, group, extra)).0);
-        follow.push(timed(|| phase_follow(joiner)).0);
-        remove.push(timed(|| phase_remove(alice, group, extra)).0);
-        joiner.sync();
+    for extra in extras {
+        add.push(timed(|| alice.add(group, &[extra.inbox()]).expect("added")).0);
+        follow.push(timed(|| read(joiner, group)).0);
+        assert_eq!(joiner.members(group).len(), INBOXES);
+        remove.push(timed(|| alice.remove(group, &[extra.inbox()]).expect("removed")).0);
+        read(joiner, group);
     }
-    let (mut sends, mut receives) = (Vec::new(), Vec::new());
-    for _ in 0..REPEATS {
-        sends.push(timed(|| phase_send(alice, group)).0);
-        receives.push(timed(|| phase_receive(joiner)).0);
-    }
-    assert_eq!(joiner.texts(group).len(), REPEATS);
-    [create, join, median(add), median(follow), median(sends), median(receives), median(remove)]
+    let send = each(MESSAGES, || {
+        alice.text(group, "hello");
+        alice.world.settle(100);
+    });
+    // One at a time, though all are there.
+    *joiner.gate.twist.borrow_mut() = Some(Rc::new(|_, mut answer: Vec<Incoming>| {
+        answer.truncate(1);
+        Ok(answer)
+    }));
+    let receive = each(MESSAGES, || read(joiner, group));
+    *joiner.gate.twist.borrow_mut() = None;
+    assert_eq!(joiner.texts(group).len(), MESSAGES);
+    [create, join, median(add), median(follow), median(remove), send, receive]
 }
 
 /// One verification of the identity log of each of these inboxes.
 fn identity(world: &World, inboxes: &[InboxId]) -> Duration {
-    let logs: Vec<_> = inboxes
-        .iter()
-        .map(|inbox| {
-            let update = |one: dovetail::delivery::Incoming| match ClientEnvelope::decode(&one.payload) {
-                Ok(ClientEnvelope::IdentityUpdate(update)) => (one.sequence_id, update),
-                _ => panic!("an identity update"),
-            };
-            let stored = world.delivery.stored(Topic::Identity(*inbox));
-            (*inbox, stored.into_iter().map(update).collect::<Vec<_>>())
-        })
-        .collect();
+    let update = |one: Incoming| match ClientEnvelope::decode(&one.payload) {
+        Ok(ClientEnvelope::IdentityUpdate(update)) => (one.sequence_id, update),
+        _ => panic!("an identity update"),
+    };
+    let log = |inbox: &InboxId| {
+        let stored = world.delivery.stored(Topic::Identity(*inbox));
+        (*inbox, stored.into_iter().map(update).collect::<Vec<_>>())
+    };
+    let logs: Vec<_> = inboxes.iter().map(log).collect();
     let verify = || {
         for (inbox, updates) in &logs {
             let log = Log::replay(*inbox, updates.iter().map(|(at, bytes)| (*at, bytes))).expect("a log");
             assert!(matches!(log.latest(), Ok(Some(_))));
         }
     };
-    each(verify)
+    timed(verify).0
 }
 
-fn largest_request(world: &World, members: &[User]) -> usize {
-    let size = |topic| world.delivery.stored(topic).iter().map(|one| one.payload.len()).max().unwrap_or(0);
-    let topics = world.delivery.topics();
-    let _ = members;
-    topics.into_iter().map(|(topic, _)| size(topic)).max().unwrap_or(0)
+fn largest(world: &World) -> usize {
+    let stored = world.delivery.topics().into_iter().map(|(topic, _)| world.delivery.stored(topic));
+    stored.flatten().map(|one| one.payload.len()).max().unwrap_or(0)
+}
+
+fn print(ours: &[Figures], raw: &[Figures], logs: &[Figures]) {
+    let median_of = |all: &[Figures], at: usize| median(all.iter().map(|one| one[at]).collect());
+    let head = ["250 inboxes", "dovetail", "OpenMLS alone", "ratio", "and identity logs once", "ratio"];
+    let [what, mine, alone, ratio, with, second] = head;
+    println!("{what:<26}{mine:>12}{alone:>16}{ratio:>8}{with:>25}{second:>8}");
+    for (at, name) in NAMES.iter().enumerate() {
+        let (mine, alone, logs) = (median_of(ours, at), median_of(raw, at), median_of(logs, at));
+        let ms = |time: Duration| time.as_secs_f64() * 1000.0;
+        let ratio = |floor: Duration| mine.as_secs_f64() / floor.as_secs_f64();
+        let (plain, with) = (ratio(alone), ratio(alone + logs));
+        let (mine, alone, both) = (ms(mine), ms(alone), ms(alone + logs));
+        println!("{name:<26}{mine:>9.2} ms{alone:>13.2} ms{plain:>7.2}x{both:>22.2} ms{with:>7.2}x");
+    }
 }
 
 fn main() {
@@ -246,38 +250,23 @@ fn main() {
     if !std::env::args().any(|arg| arg == "--bench") {
         return;
     }
-    let rounds = std::env::var("ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(ROUNDS);
     let (mut ours, mut raw, mut logs) = (Vec::new(), Vec::new(), Vec::new());
-    for round in 0..rounds {
+    for round in 0..ROUNDS {
         let world = World::new(round as u64 + 1);
-        let alice = world.user("alice");
-        let members: Vec<User> = (0..INBOXES - 2).map(|n| world.user(&format!("member{n}"))).collect();
-        let extra = world.user("extra");
-        raw.push(floor(&members, &Forger::of(&members[0]), &extra));
+        let alice = world.one_of_many("alice");
+        let many = |count: usize, name: &str| -> Vec<User> {
+            (0..count).map(|n| world.one_of_many(&format!("{name}{n}"))).collect()
+        };
+        let (members, extras) = (many(INBOXES - 2, "member"), many(COMMITS, "extra"));
+        raw.push(floor(&members, &Forger::of(&members[0]), &extras));
         let all: Vec<InboxId> = members.iter().map(User::inbox).collect();
-        let (many, one) = (identity(&world, &all), identity(&world, &[extra.inbox()]));
-        logs.push([many, many, one, one, Duration::ZERO, Duration::ZERO, Duration::ZERO]);
-        ours.push(client(&alice, &members, &extra));
+        let (all, one) = (identity(&world, &all), identity(&world, &[extras[0].inbox()]));
+        let none = Duration::ZERO;
+        logs.push([all, all, one, one, none, none, none]);
+        ours.push(client(&alice, &members, &extras));
         if round == 0 {
-            println!("greatest envelope: {} bytes", largest_request(&world, &members));
+            println!("greatest envelope published: {} bytes", largest(&world));
         }
     }
-    let median_of = |all: &[Figures], at: usize| median(all.iter().map(|one| one[at]).collect());
-    println!(
-        "{:<26}{:>12}{:>12}{:>8}{:>22}{:>8}",
-        "250 inboxes", "dovetail", "OpenMLS", "ratio", "with identity logs", "ratio"
-    );
-    for (at, name) in NAMES.iter().enumerate() {
-        let (mine, floor, logs) = (median_of(&ours, at), median_of(&raw, at), median_of(&logs, at));
-        let ms = |time: Duration| time.as_secs_f64() * 1000.0;
-        let ratio = |floor: Duration| mine.as_secs_f64() / floor.as_secs_f64();
-        println!(
-            "{name:<26}{:>9.2} ms{:>9.2} ms{:>7.2}x{:>19.2} ms{:>7.2}x",
-            ms(mine),
-            ms(floor),
-            ratio(floor),
-            ms(floor + logs),
-            ratio(floor + logs)
-        );
-    }
+    print(&ours, &raw, &logs);
 }

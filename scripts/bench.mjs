@@ -1,4 +1,4 @@
-// Measures the built package in headless Chromium.
+// Measures the built package in headless Chromium, then a group of 250 inboxes natively.
 //
 //   node scripts/bench.mjs [--only=core,scale]
 //
@@ -11,7 +11,8 @@
 import { join } from "node:path";
 import { openBrowser } from "../tests/harness/browser.mjs";
 import { build, wasmBuild } from "./build.mjs";
-import { dist, root } from "./env.mjs";
+import { dist, nativeEnv, root } from "./env.mjs";
+import { run } from "./run.mjs";
 import { serve } from "./serve.mjs";
 import { setup } from "./setup.mjs";
 
@@ -75,3 +76,6 @@ try {
   await browser.close();
   await server.close();
 }
+console.log("\nA large group, native: the client over a store and a service in memory, beside MLS alone on the same tree.\n");
+const { code } = await run("cargo", ["bench", "--quiet", "--bench", "groups"], { env: nativeEnv() });
+process.exit(code);

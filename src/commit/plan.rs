@@ -104,8 +104,8 @@ pub fn plan(
     }
     let (mut after, unreachable) = moved(&before, wanted)?;
     let expected = expected(&before, &after, wanted.states)?;
-    let adds: Vec<_> = placeable(&expected, group, wanted.usable);
     let placed: Map<_, _> = group.leaves.iter().map(|l| (l.installation, l.index)).gather();
+    let adds: Vec<_> = placeable(&expected, &placed, wanted.usable);
     let going = expected.removals;
 
     let staying = placed.keys().filter(|key| !going.contains(key)).copied();
@@ -161,12 +161,11 @@ fn moved(before: &Members, wanted: &Latest<'_>) -> Result<(Members, Vec<InboxId>
 /// Expected additions that have a key package and no leaf yet.
 fn placeable(
     expected: &members::Expected,
-    group: &GroupFacts,
+    placed: &Map<InstallationId, u32>,
     usable: &Set<InstallationId>,
 ) -> Vec<(InboxId, InstallationId)> {
-    let placed = |key: &InstallationId| group.leaves.iter().any(|leaf| leaf.installation == *key);
     let additions = expected.additions.iter();
-    additions.filter(|(_, key)| usable.contains(key) && !placed(key)).copied().collect()
+    additions.filter(|(_, key)| usable.contains(key) && !placed.contains_key(key)).copied().collect()
 }
 
 /// Lists in every moved entry the installations that get no leaf (GMOD-009).

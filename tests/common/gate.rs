@@ -65,6 +65,10 @@ pub struct Gate {
     pub refuse: RefCell<Option<Refuse>>,
     /// Runs right before a write: the moment at which another tab gets in between.
     pub between: RefCell<Option<Between>>,
+    /// Nothing that is handed out is looked at: for crowds and for figures.
+    pub unwatched: bool,
+    /// Batches the service refused.
+    pub refused: Cell<u32>,
     /// Lets other tasks go first, a random few times before each call: the state of the chance that
     /// says how often, shared by all lives of the page; 0 for never.
     pub jitter: Rc<Cell<u64>>,
@@ -80,9 +84,15 @@ enum Fate {
 }
 
 impl Gate {
+    /// One that lets everything through and looks at nothing.
+    pub fn unwatched() -> Self {
+        Self { unwatched: true, ..Self::default() }
+    }
+
     /// A new life that goes on with the record of an older one.
     pub fn again(&self) -> Self {
-        Self { handed: self.handed.clone(), jitter: self.jitter.clone(), ..Self::default() }
+        let (handed, jitter) = (self.handed.clone(), self.jitter.clone());
+        Self { handed, jitter, unwatched: self.unwatched, ..Self::default() }
     }
 
     /// Starts counting at 0, with what shall go wrong.
@@ -292,7 +302,7 @@ impl Delivery for GatedDelivery {
     fn publish(&self, batch: Vec<Outgoing>) -> LocalBoxFuture<'_, Result<Vec<Receipt>, DeliveryError>> {
         async move {
             self.gate.publishes.set(self.gate.publishes.get() + 1);
-            if !self.gate.dead.get() {
+            if !self.gate.dead.get() && !self.gate.unwatched {
                 self.watch(&batch);
             }
             let refuse = self.gate.refuse.borrow().clone();
@@ -300,7 +310,11 @@ impl Delivery for GatedDelivery {
                 let refused = async { Err(DeliveryError::Refused("told to refuse this".into())) };
                 return self.pass(refused.boxed_local()).await;
             }
-            self.pass(self.link.publish(batch)).await
+            let answer = self.pass(self.link.publish(batch)).await;
+            if matches!(answer, Err(DeliveryError::Refused(_))) {
+                self.gate.refused.set(self.gate.refused.get() + 1);
+            }
+            answer
         }
         .boxed_local()
     }

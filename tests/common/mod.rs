@@ -199,10 +199,12 @@ impl World {
     /// A new user with a database of its own, registered. Equal names are one account, so the
     /// second one is another device of it.
     pub fn user(self: &Rc<Self>, name: &str) -> User {
-        let user = self.device(name);
-        let sign = wallet(user.secret);
-        user.call(move |client| async move { client.register(1, &sign).await }).expect("registers");
-        user
+        registered(self.device(name))
+    }
+
+    /// The same, one of many: nobody watches what it hands out.
+    pub fn one_of_many(self: &Rc<Self>, name: &str) -> User {
+        registered(self.page(secret_of(name), MemoryStore::new(), Rc::new(Gate::unwatched())))
     }
 
     /// A device with a database of its own, opened and not registered.
@@ -246,6 +248,12 @@ struct Seat {
     store: MemoryStore,
     delivery: Rc<MemoryDelivery>,
     device: Rc<Device>,
+}
+
+fn registered(user: User) -> User {
+    let sign = wallet(user.secret);
+    user.call(move |client| async move { client.register(1, &sign).await }).expect("registers");
+    user
 }
 
 fn secret_of(name: &str) -> [u8; 32] {
