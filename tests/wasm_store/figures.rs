@@ -33,7 +33,7 @@ async fn a_call_is_one_transaction_with_the_durability_asked_for() {
     assert_eq!(seen(), "readwrite strict");
     let reads = vec![page(50), Read::Key(T, b"a".to_vec()), Read::prefix(Table::Mls, b""), page(50)];
     store.read(reads).await.unwrap();
-    assert_eq!(seen(), "readonly relaxed");
+    assert_eq!(seen(), "readonly");
     store.apply(Changes::default()).await.unwrap();
     store.read(Vec::new()).await.unwrap();
     assert_eq!(seen(), "");

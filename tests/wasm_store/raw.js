@@ -49,11 +49,11 @@ export const readRaw = (name, table, key) => withStore(name, "readonly", table, 
 export const writeRaw = (name, table, key, value) =>
   withStore(name, "readwrite", table, (store) => done(store.put(value, key)));
 
-/** Copies every record of one database into another that has the same tables. */
+/** Copies every record of one database into the tables that another has, too. */
 export async function copyRecords(from, to) {
   const source = await openRaw(from);
   const target = await openRaw(to);
-  for (const table of source.objectStoreNames) {
+  for (const table of target.objectStoreNames) {
     const store = source.transaction(table).objectStore(table);
     const [keys, values] = await Promise.all([done(store.getAllKeys()), done(store.getAll())]);
     const transaction = target.transaction(table, "readwrite");
@@ -219,11 +219,11 @@ export function hideGetAllRecords() {
   for (const { prototype } of [IDBObjectStore, IDBIndex]) patch(prototype, "getAllRecords", { value: undefined });
 }
 
-/** Notes `mode durability` of every transaction from now on. */
+/** Notes the mode of every transaction from now on, and the durability asked for. */
 export function watchTransactions() {
   const seen = [];
   onCall(IDBDatabase.prototype, "transaction", 0, function (transaction, args) {
-    seen.push(`${args[1]} ${args[2]?.durability}`);
+    seen.push([args[1], args[2]?.durability].filter(Boolean).join(" "));
     return transaction.apply(this, args);
   });
   return () => seen.splice(0).join(", ");
