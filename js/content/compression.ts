@@ -70,8 +70,10 @@ function within({ type, compression, content }: EncodedContent): EncodedContent 
 async function open({ compression, ...content }: EncodedContent, room: Room): Promise<EncodedContent> {
   if (compression === undefined) return content;
   const limit = Math.min(LIMIT, room.left);
+  // Taken first and given back: what fails has cost as much as it could.
+  room.left -= limit;
   const bytes = await inflate(content.content, compression, limit);
-  room.left -= bytes.length;
+  room.left += limit - bytes.length;
   return { ...content, content: bytes };
 }
 

@@ -10,7 +10,7 @@
 use crate::base::Map;
 use std::rc::Rc;
 
-use crate::base::{Gather as _, GroupId, Nanos, ThreadId, Topic};
+use crate::base::{Gather as _, GroupId, InstallationId, Nanos, ThreadId, Topic};
 use crate::client::driver::Step;
 use crate::client::pace::GATHER_MS;
 use crate::client::sync::SyncReport;
@@ -50,6 +50,22 @@ impl Client {
 }
 
 impl Inner {
+    /// Whether an own device is revoked, as far as the inbox's log was read.
+    pub(super) fn has_lost(&self, device: InstallationId) -> bool {
+        self.identity.has_lost(self.me.inbox, device)
+    }
+
+    /// True when no revoked device is in it: one that is would read what is told.
+    fn is_sound(&self, row: &GroupRow) -> bool {
+        !row.members.iter().flat_map(|member| &member.installations).any(|device| self.has_lost(*device))
+    }
+
+    /// The sync group decisions are told in.
+    fn newest(&self, rows: &[GroupRow]) -> Option<GroupId> {
+        let usable = rows.iter().filter(|row| devices::is_usable(row) && self.is_sound(row));
+        usable.max_by_key(|row| (row.joined_ns, row.id)).map(|row| row.id)
+    }
+
     async fn held_sync_groups(&self) -> Result<(SyncGroupsRow, u64), Error> {
         let stored = load::row::<SyncGroupsRow>(&*self.store, SyncGroupsRow::KEY.to_vec()).await?;
         Ok(stored.unwrap_or_default())
@@ -71,7 +87,8 @@ impl Inner {
     ) -> Result<(), Error> {
         let (mut held, revision) = self.held_sync_groups().await?;
         let before = self.group_rows(&held.groups).await?;
-        if devices::give_up(ctx, &mut step.unit) || devices::meets_others(&ctx.row, &before) {
+        let again = devices::give_up(ctx, &mut step.unit) || devices::meets_others(&ctx.row, &before);
+        if again && self.is_sound(&ctx.row) {
             devices::want_snapshot(ctx, &mut step.unit);
         }
         if !held.groups.contains(&ctx.row.id) {
@@ -121,7 +138,7 @@ impl Inner {
             return Ok(None);
         }
         rows.iter().filter(|row| devices::is_usable(row)).for_each(|row| self.listen(Topic::Group(row.id)));
-        let group = match newest(&rows) {
+        let group = match self.newest(&rows) {
             Some(group) => group,
             None if self.has_decisions().await? => self.make_sync_group().await?,
             None => return Ok(None),
@@ -157,7 +174,7 @@ impl Inner {
         self.platform.random(&mut chance);
         let group = self.step(async |step| {
             // Another tab may have made one at this moment.
-            if let Some(group) = newest(&self.sync_group_rows().await?) {
+            if let Some(group) = self.newest(&self.sync_group_rows().await?) {
                 return Ok(group);
             }
             let mut ctx = create::create_sync(&self.me, &chance, &mut step.unit)?;
@@ -301,12 +318,6 @@ impl Inner {
         }
         Ok(())
     }
-}
-
-/// The sync group decisions are told in: the one joined last, then the one with the greatest id.
-fn newest(rows: &[GroupRow]) -> Option<GroupId> {
-    let usable = rows.iter().filter(|row| devices::is_usable(row));
-    usable.max_by_key(|row| (row.joined_ns, row.id)).map(|row| row.id)
 }
 
 /// The first rows of a stretch of a table.

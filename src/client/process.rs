@@ -17,7 +17,7 @@ use crate::engine::unit::Unit;
 use crate::error::Error;
 use crate::members::{Reference, States};
 use crate::store::Table;
-use crate::store::rows::{GroupRow, GroupState, MessageRow};
+use crate::store::rows::{GroupKind, GroupRow, GroupState, MessageRow};
 
 /// Hashes of own bytes remembered; beyond it all are forgotten.
 const KEPT_ECHOES: usize = 4096;
@@ -56,10 +56,14 @@ enum Stop {
     Held(String, String),
     Needs(Set<Reference>),
     NeedsMessage(MessageId),
+    /// What devices tell is judged by who is one: the own inbox's log comes first.
+    NeedsOwnLog,
 }
 
 #[derive(Default)]
 struct Progress {
+    /// The own inbox's log was read on.
+    own_log: bool,
     identity: States,
     /// What a commit would need was asked for early and cannot be had: it is judged as far as it can
     /// be without.
@@ -111,6 +115,10 @@ impl Inner {
                         return Ok(total);
                     }
                 },
+                Stop::NeedsOwnLog => {
+                    self.identity.read_on(self.me.inbox).await?;
+                    progress.own_log = true;
+                }
                 Stop::NeedsMessage(id) => {
                     let row = self.message_rows(&[id]).await?.pop().flatten();
                     progress.messages.insert(id, row);
@@ -160,6 +168,11 @@ impl Inner {
             step.keep_group(ctx);
             return Ok((Stop::End, done));
         }
+        let news = envelopes.iter().any(|one| one.sequence_id > ctx.position.processed);
+        if ctx.row.kind == GroupKind::Sync && news && !progress.own_log {
+            step.keep_group(ctx);
+            return Ok((Stop::NeedsOwnLog, done));
+        }
         let mut thread = step.take_thread(ctx.row.thread()).await?;
         let own = self.own_messages(&ctx, envelopes).await?;
         let messages = progress.messages.iter().map(|(id, row)| (*id, row.clone())).chain(own).gather();
@@ -178,6 +191,7 @@ impl Inner {
                 identity: &identity,
                 early: !progress.late,
                 messages: &messages,
+                lost: &|device| self.has_lost(device),
                 echoes: &echoes,
                 careful: progress.careful,
             };

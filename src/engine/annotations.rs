@@ -8,7 +8,7 @@
 //! names who took the message back; an edit counts in the whole thread, comes from the sender alone
 //! and rewrites what can be taken back; a message taken back shows neither edits nor reactions.
 
-use crate::base::MessageId;
+use crate::base::{MessageId, Nanos};
 use crate::engine::event::Event;
 use crate::engine::state::ThreadCtx;
 use crate::engine::unit::Unit;
@@ -54,6 +54,12 @@ pub struct Folded<'a> {
 /// How a stored message relates to others.
 pub fn relation(of: &ContentTypeView) -> Option<Relation> {
     Relation::of(&of.authority, &of.type_id)
+}
+
+/// When a message of this content goes, of which its group's settings say `set`. A deletion holds no
+/// text and stays: what it took back could come again with an archive.
+pub fn lasting(of: &ContentTypeView, set: Option<Nanos>) -> Option<Nanos> {
+    set.filter(|_| relation(of) != Some(Relation::Deletion))
 }
 
 /// True for what can be taken back and rewritten.
@@ -179,11 +185,17 @@ pub fn judge(
         return;
     };
     let (known, deletion) = (target.deleted_by(), fold(&target, published()).deletion);
-    let Some(by) = deletion.map(|row| row.sender_inbox).or(known) else { return };
     let edits = published()
         .filter(|one| one.row.kind == MessageKind::Application && one.row.thread == target.thread)
         .filter(|one| one.row.sender_inbox == target.sender_inbox)
         .filter(|one| relation(&one.row.content_type) == Some(Relation::Edit));
+    let Some(by) = deletion.map(|row| row.sender_inbox).or(known) else {
+        // An edit goes with what it rewrites: gone before, it would bring the first words back.
+        for Said { row, .. } in edits.filter(|one| one.row.expires_ns != target.expires_ns) {
+            unit.changes.put(&MessageRow { expires_ns: target.expires_ns, ..row.clone() });
+        }
+        return;
+    };
     for Said { row, .. } in edits {
         let mut edit = row.clone();
         edit.delete(by);

@@ -42,7 +42,8 @@ pub fn receive(
         Err(error) => return reject("PROC-011", &error.to_string()),
     };
     if ctx.row.kind == GroupKind::Sync {
-        return devices::receive(inbox, known.me.inbox, &content, unit);
+        let ours = inbox == known.me.inbox && !(known.lost)(sender.installation);
+        return devices::receive(ours, &content, unit);
     }
     let id = message_id(ctx.row.id, &key, &content);
     match taken(id, known, unit) {
@@ -52,6 +53,8 @@ pub fn receive(
         Ok(None) => {}
     }
     let by_super_admin = ctx.row.settings.super_admins.contains(&inbox);
+    let content_type = content_type(&content);
+    let expires_ns = annotations::lasting(&content_type, expiry(&ctx.row.settings, server_ns));
     let row = MessageRow {
         id,
         thread: ctx.row.thread(),
@@ -64,9 +67,9 @@ pub fn receive(
         status: MessageStatus::Published,
         sender_inbox: inbox,
         sender_installation: sender.installation,
-        content_type: content_type(&content),
+        content_type,
         content,
-        expires_ns: expiry(&ctx.row.settings, server_ns),
+        expires_ns,
     };
     raise_activity(ctx, server_ns);
     if leave::is_request(&row.content_type) {

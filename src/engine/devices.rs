@@ -119,9 +119,11 @@ pub fn give_up(ctx: &mut GroupCtx, unit: &mut Unit) -> bool {
 
 /// Reads a message of a sync group: its records are merged before the unit is committed. Unusable
 /// ones are dropped one by one (CONS-003).
-pub fn receive(sender: InboxId, own: InboxId, content: &[u8], unit: &mut Unit) -> Outcomes {
-    // Nobody else can be in it by admission; whoever got in all the same decides nothing.
-    if sender != own {
+///
+/// `ours` is false for whoever is no device of the inbox, or is one no more: a revoked device may
+/// still be in the group, or have made it with a membership of the time before. It decides nothing.
+pub fn receive(ours: bool, content: &[u8], unit: &mut Unit) -> Outcomes {
+    if !ours {
         return Outcomes::Applied;
     }
     match EncodedContent::decode(content).and_then(|content| consents_of(&content)) {
@@ -130,5 +132,25 @@ pub fn receive(sender: InboxId, own: InboxId, content: &[u8], unit: &mut Unit) -
             Outcomes::Applied
         }
         Err(error) => reject("PROC-011", &error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::{GroupId, Nanos};
+    use crate::consent::{Entity, State};
+    use crate::store::rows::CountersRow;
+
+    #[test]
+    fn cons_010_a_revoked_device_decides_nothing() {
+        let entity = Entity::Conversation(GroupId([1; 16]));
+        let record = Record { entity, state: State::Allowed, consented_at_ns: Nanos(i64::MAX) };
+        let content = preference_updates([ConsentSave::from(&record)].into_iter()).encode();
+        for (ours, merged) in [(true, vec![record]), (false, Vec::new())] {
+            let mut unit = Unit::new(Nanos(1), CountersRow::default(), 0);
+            assert!(matches!(receive(ours, &content, &mut unit), Outcomes::Applied));
+            assert_eq!(unit.received, merged);
+        }
     }
 }

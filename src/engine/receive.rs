@@ -6,7 +6,7 @@
 //! A step that does not apply goes back to the savepoint before it; when the message was authentic
 //! the ratchet step alone is kept.
 
-use crate::base::{Map, Set};
+use crate::base::{InstallationId, Map, Set};
 
 use crate::base::Version;
 use crate::base::{MessageId, SequenceId};
@@ -55,6 +55,8 @@ pub struct Known<'a> {
     pub early: bool,
     /// Message rows looked up so far; `None` for an id that is free.
     pub messages: &'a Map<MessageId, Option<MessageRow>>,
+    /// Whether an own device is revoked, as far as the own inbox's log was read.
+    pub lost: &'a dyn Fn(InstallationId) -> bool,
     /// Hashes of own bytes met before.
     pub echoes: &'a Set<[u8; 32]>,
     /// Look every message id up before it is inserted: an insert of this step hit a taken one.

@@ -36,7 +36,7 @@ pub fn message(
     row.sent_ns = server_ns;
     row.sequence_id = at;
     row.delivery = Some(unit.next_delivery());
-    row.expires_ns = expiry(&ctx.row.settings, server_ns);
+    row.expires_ns = annotations::lasting(&row.content_type, expiry(&ctx.row.settings, server_ns));
     raise_activity(ctx, server_ns);
     for group in implied {
         let stored = thread.consents.get(&group).copied();

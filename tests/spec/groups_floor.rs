@@ -47,6 +47,7 @@ fn read_on(gang: &Gang, ctx: &mut GroupCtx, version: &str) -> Vec<Outcomes> {
         early: true,
         messages: &messages,
         careful: false,
+        lost: &|_| false,
         echoes: &echoes,
     };
     let id = ctx.row.thread();
