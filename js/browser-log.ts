@@ -167,40 +167,29 @@ export class BrowserLog {
 async function write(unit: IDBTransaction, envelopes: OutgoingEnvelope[]): Promise<EnvelopeReceipt[]> {
   const store = unit.objectStore("envelopes");
   const state = unit.objectStore("state");
-  const head = await done<EnvelopeReceipt | undefined>(state.get(HEAD));
+  const known = store.index("once");
+  const [head, ...found] = await Promise.all([
+    done<EnvelopeReceipt | undefined>(state.get(HEAD)),
+    ...envelopes.map(({ topic, hash }) => done<Row | undefined>(known.get([topic, hash as Uint8Array<ArrayBuffer>]))),
+  ]);
   let { sequenceId, serverNs } = head ?? { sequenceId: 0, serverNs: -1n };
   const now = BigInt(Date.now()) * 1_000_000n;
-  const receipts = await Promise.all(
-    envelopes.map(async (envelope): Promise<EnvelopeReceipt> => {
-      const { topic, hash, payload } = envelope;
-      sequenceId += 1;
-      serverNs = serverNs + 1n > now ? serverNs + 1n : now;
-      const receipt = { sequenceId, serverNs };
-      // Nearly all are new, so it is tried first.
-      if (await isAdded(store.add({ topic, ...receipt, hash, payload } satisfies Row))) {
-        writeClaims(unit, envelope, receipt.sequenceId);
-        return receipt;
-      }
-      const known = store.index("once").get([topic, hash as Uint8Array<ArrayBuffer>]);
-      const earlier = await done<Row>(known);
-      return { sequenceId: earlier.sequenceId, serverNs: earlier.serverNs };
-    }),
-  );
-  if (receipts.some((receipt) => receipt.sequenceId > (head?.sequenceId ?? 0))) state.put({ sequenceId, serverNs }, HEAD);
-  return receipts;
-}
-
-/** Whether a row was added; false when there is one of this identity. */
-function isAdded(adding: IDBRequest): Promise<boolean> {
-  return new Promise((resolve, reject) => {
-    adding.onsuccess = () => resolve(true);
-    adding.onerror = (event) => {
-      if (adding.error?.name !== "ConstraintError") return reject(adding.error);
-      // The transaction goes on.
-      event.preventDefault();
-      resolve(false);
-    };
+  const fresh = new Map<string, EnvelopeReceipt>();
+  const receipts = envelopes.map((envelope, at): EnvelopeReceipt => {
+    const { topic, hash, payload } = envelope;
+    const identity = `${topic} ${hash.join()}`;
+    const earlier = found[at] ?? fresh.get(identity);
+    if (earlier) return { sequenceId: earlier.sequenceId, serverNs: earlier.serverNs };
+    sequenceId += 1;
+    serverNs = serverNs + 1n > now ? serverNs + 1n : now;
+    const receipt = { sequenceId, serverNs };
+    fresh.set(identity, receipt);
+    store.add({ topic, sequenceId, serverNs, hash, payload } satisfies Row);
+    writeClaims(unit, envelope, sequenceId);
+    return receipt;
   });
+  if (fresh.size > 0) state.put({ sequenceId, serverNs }, HEAD);
+  return receipts;
 }
 
 function writeClaims(unit: IDBTransaction, envelope: OutgoingEnvelope, sequenceId: number): void {

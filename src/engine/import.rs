@@ -12,7 +12,7 @@
 
 use crate::base::{GroupId, MessageId, ThreadId};
 use crate::consent::{Entity, Record, inherit, merge};
-use crate::engine::consent::{siblings, spread};
+use crate::engine::consent::siblings;
 use crate::engine::state::ThreadCtx;
 use crate::engine::unit::Unit;
 use crate::engine::{annotations, threads, transcripts};
@@ -180,9 +180,6 @@ impl Held {
             if let Some(record) = merge(thread.consent(group), archived) {
                 thread.consents.insert(group, record);
                 unit.changes.put(&ConsentRow(record));
-                for (_, record) in spread(thread) {
-                    unit.changes.put(&ConsentRow(record));
-                }
                 threads::refresh_consent(thread, unit);
             }
             return Ok(());

@@ -297,11 +297,13 @@ proptest! {
         let (before, _) = read(&archive, &KEY);
         archive[at] ^= 1 << bit;
         let (rows, result) = read(&archive, &KEY);
-        prop_assert!(rows <= before);
+        // With one nonce throughout, as old archives have it, nothing says how often an element comes:
+        // the compressed form may be turned into one that repeats some, which changes nothing.
+        prop_assert!(!other || rows <= before);
         match result {
             Err(error) => prop_assert!(error.code.starts_with("archive."), "{}", error.code),
             // What is not sealed: parts of the compressed form that mean nothing.
-            Ok(()) => prop_assert_eq!(rows, before),
+            Ok(()) => prop_assert!(rows == before || (!other && rows > before), "{rows} of {before}"),
         }
     }
 
