@@ -1,6 +1,7 @@
 // Puts the page together: two people, their panes, the story.
 
 import { make, setText } from "./dom.js";
+import { textOf } from "./message.js";
 import { announce, attempt, showError, showNotice } from "./notice.js";
 import { showPane } from "./pane.js";
 import { Person } from "./person.js";
@@ -25,7 +26,7 @@ export async function startDemo() {
     person.addEventListener("trouble", ({ detail }) => showError(detail));
     person.addEventListener("arrival", ({ detail }) => {
       tabs.arrived(person);
-      if (typeof detail.content === "string") announce(`${person.nameOf(detail.senderInboxId) ?? "Somebody"} to ${person.name}: ${detail.content}`);
+      announce(`${person.nameOf(detail.senderInboxId) ?? "Somebody"} to ${person.name}: ${textOf(detail)}`);
     });
   }
   followOtherTabs({

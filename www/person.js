@@ -2,7 +2,19 @@
 //
 // State changes only in `refresh`, which reads everything anew; streams say when. There is no polling.
 
-import { BrowserDelivery, Client, ConsentState, ContentType, DeliveryStatus, GroupMessageKind } from "/dist/index.js";
+import {
+  BrowserDelivery,
+  Client,
+  ConsentState,
+  ContentType,
+  DeliveryStatus,
+  GroupMessageKind,
+  ReactionAction,
+  ReactionSchema,
+  encodeText,
+} from "/dist/index.js";
+import { shortId } from "./format.js";
+import { reactionsOf } from "./message.js";
 import { offline, openChat, signerOf } from "./wallet.js";
 
 export const LOG_NAME = "dovetail-demo";
@@ -10,6 +22,8 @@ export const databaseOf = (key) => `dovetail-demo-${key}`;
 
 const EVERY_STATE = [ConsentState.Unknown, ConsentState.Allowed, ConsentState.Denied];
 const PAGE = 50;
+/** What no other stream tells of: reactions, edits and deletions among them. */
+const EVENTS = ["message.received", "message.status_changed", "message.deleted", "message.expired", "conversation.removed", "archive.restored"];
 
 /** Fires `change` when there is something new to show, `arrival` for each message from others, `trouble` with an error. */
 export class Person extends EventTarget {
@@ -45,12 +59,14 @@ export class Person extends EventTarget {
       delivery: this.delivery,
     });
     const { conversations, preferences } = this.client;
-    const [opened, messages, consent] = await Promise.all([
+    const [opened, events, messages, consent] = await Promise.all([
       conversations.stream(),
+      this.client.streamEvents({ kinds: EVENTS }),
       conversations.streamAllMessages({ consentStates: EVERY_STATE }),
       preferences.streamConsent(),
     ]);
     this.#follow(opened);
+    this.#follow(events);
     this.#follow(messages, (message) => this.#arrived(message));
     this.#follow(consent);
     const id = openChat.read(this.key);
@@ -74,6 +90,17 @@ export class Person extends EventTarget {
   /** The name of an inbox; undefined for one this page does not know. */
   nameOf(inboxId) {
     return [this, this.other].find((person) => person.client && person.inboxId === inboxId)?.name;
+  }
+
+  /** How an inbox is called in this person's pane. */
+  callOf(inboxId) {
+    if (inboxId === this.inboxId) return "You";
+    return this.nameOf(inboxId) ?? shortId(inboxId);
+  }
+
+  /** Whether the open conversation can be written in. */
+  get mayWrite() {
+    return this.current !== undefined && this.current.consent !== ConsentState.Denied;
   }
 
   async setOnline(online) {
@@ -108,11 +135,16 @@ export class Person extends EventTarget {
     await this.refresh();
   }
 
-  /** Sends in the open conversation; the first message of a draft makes it. */
-  async send(text) {
+  /**
+   * Sends in the open conversation; the first message of a draft makes it.
+   * `about` makes it a reply to a message or an edit of it.
+   */
+  async send(text, about) {
     const asked = this.current;
     const handle = asked.id ? await this.#find(asked.id) : await this.client.conversations.createDm(asked.peer);
-    await handle.sendText(text);
+    if (about?.kind === "edit") await handle.editMessage(about.message.id, text);
+    else if (about) await handle.sendReply({ ...referenceTo(about.message), content: await encodeText(text) });
+    else await handle.sendText(text);
     // Unless something else was opened meanwhile.
     if (this.current === asked && !asked.id) this.#setCurrent({ id: handle.id });
     await this.refresh();
@@ -123,6 +155,21 @@ export class Person extends EventTarget {
     const handle = await this.client.conversations.createDm(peer);
     await handle.sendText(text);
     await this.show(handle.id);
+  }
+
+  /** Puts an emoji to a message, or takes it back. */
+  async react(message, emoji) {
+    const handle = await this.#find(message.conversationId);
+    const action = reactionsOf(message).get(emoji)?.has(this.inboxId) ? ReactionAction.Removed : ReactionAction.Added;
+    await handle.sendReaction({ ...referenceTo(message), action, content: emoji, schema: ReactionSchema.Unicode });
+    await this.refresh();
+  }
+
+  /** Deletes an own message for everybody. */
+  async remove(message) {
+    const handle = await this.#find(message.conversationId);
+    await handle.deleteMessage(message.id);
+    await this.refresh();
   }
 
   async decide(state) {
@@ -239,6 +286,8 @@ export class Person extends EventTarget {
     this.dispatchEvent(new Event("change"));
   }
 }
+
+const referenceTo = (message) => ({ reference: message.id, referenceInboxId: message.senderInboxId });
 
 async function rowOf(handle, consent) {
   const [peer, last] = await Promise.all([handle.peerInboxId(), handle.lastMessage()]);

@@ -240,6 +240,72 @@ test("a stranger's message is a request: accept, block, unblock", async () => {
   });
 });
 
+/** Opens what can be done about the message with a text, by keyboard, and chooses. */
+async function actOn(page, person, text, choice) {
+  const bubble = pane(page, person).locator(".bubble", { has: page.locator(".text", { hasText: text }) });
+  await bubble.locator(".act").focus();
+  await page.keyboard.press("Enter");
+  await bubble.locator(".acts").waitFor();
+  await bubble.locator(`.acts ${choice}`).focus();
+  await page.keyboard.press("Enter");
+}
+
+test("reactions, replies, edits and deletions show on both sides, by keyboard", async () => {
+  await inPage(async (page) => {
+    await startChat(page, "ada");
+    await write(page, "ada", "Tea or coffee?");
+    await rows(page, "ben", "requests").click();
+    await pane(page, "ben").locator('[data-decide="allow"]').click();
+    const ada = pane(page, "ada");
+    const ben = pane(page, "ben");
+
+    // A reaction, the same of the other side, and one of them taken back.
+    await actOn(page, "ben", "Tea or coffee?", '[data-emoji="👍"]');
+    const reaction = (person) => pane(page, person).locator('.reaction[data-emoji="👍"]');
+    await reaction("ada").waitFor();
+    assert.equal(await reaction("ada").getAttribute("aria-label"), "👍 from Ben");
+    await reaction("ada").click();
+    for (const person of PEOPLE) await until(page, (id) => document.querySelector(`#pane-${id} .reaction`)?.textContent === "👍 2", person);
+    assert.equal(await reaction("ben").getAttribute("aria-pressed"), "true");
+    await actOn(page, "ben", "Tea or coffee?", '[data-emoji="👍"]');
+    for (const person of PEOPLE) await until(page, (id) => document.querySelector(`#pane-${id} .reaction`)?.textContent === "👍", person);
+    assert.equal(await reaction("ben").getAttribute("aria-pressed"), "false");
+
+    // A reply; Escape leaves it first.
+    await actOn(page, "ben", "Tea or coffee?", '[data-act="reply"]');
+    await ben.locator(".about").waitFor();
+    await page.keyboard.press("Escape");
+    assert.ok(await ben.locator(".about").isHidden());
+    await actOn(page, "ben", "Tea or coffee?", '[data-act="reply"]');
+    assert.match(await ben.locator(".about").textContent(), /Reply to Ada Tea or coffee\?/);
+    await page.keyboard.type("Coffee");
+    await page.keyboard.press("Enter");
+    await untilShown(page, "ada", 2);
+    assert.equal(await ada.locator(".quote:visible").textContent(), "You: Tea or coffee?");
+    assert.equal(await ben.locator(".quote:visible").textContent(), "Ada: Tea or coffee?");
+    assert.deepEqual(await texts(page, "ada"), ["Tea or coffee?", "Coffee"]);
+
+    // An edit reaches the message and the line above its reply.
+    await actOn(page, "ada", "Tea or coffee?", '[data-act="edit"]');
+    await page.keyboard.press("ControlOrMeta+a");
+    await page.keyboard.type("Tea or juice?");
+    await page.keyboard.press("Enter");
+    await until(page, () => document.querySelector("#pane-ben .bubble .text").textContent === "Tea or juice?");
+    assert.equal(await ben.locator(".bubble .edited").first().textContent(), "Edited");
+    assert.equal(await ben.locator(".quote:visible").textContent(), "Ada: Tea or juice?");
+    assert.ok(await ben.locator('.bubble:not(.own) [data-act="delete"]').isHidden(), "only own messages");
+
+    await actOn(page, "ada", "Tea or juice?", '[data-act="delete"]');
+    for (const person of PEOPLE) {
+      await pane(page, person).locator(".bubble.deleted").waitFor();
+      assert.deepEqual(await texts(page, person), ["Deleted", "Coffee"]);
+      assert.ok(await pane(page, person).locator(".bubble.deleted .act").isHidden());
+      assert.equal(await pane(page, person).locator(".bubble.deleted .reaction").count(), 0);
+    }
+    assert.equal(await pane(page, "ben").locator(".row-last").textContent(), "You: Coffee");
+  });
+});
+
 test("arrow keys move through the list, and a chat with nobody fails readably", async () => {
   await inPage(async (page) => {
     const ben = pane(page, "ben");
