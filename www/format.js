@@ -19,6 +19,12 @@ export const clock = (date) => CLOCK.format(date);
 /** Nanoseconds since 1970 as a time of day, to the millisecond. */
 export const exact = (ns) => EXACT.format(new Date(Number(ns / 1_000_000n)));
 
+/** The same, with the day unless it is today. */
+export function moment(ns) {
+  const date = new Date(Number(ns / 1_000_000n));
+  return dayKey(date) === dayKey(new Date()) ? exact(ns) : `${SHORT_DAY.format(date)} ${date.getFullYear()}, ${exact(ns)}`;
+}
+
 export const dayKey = (date) => `${date.getFullYear()}-${date.getMonth()}-${date.getDate()}`;
 
 export function day(date) {

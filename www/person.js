@@ -5,6 +5,7 @@
 import {
   BrowserDelivery,
   Client,
+  ConsentEntityType,
   ConsentState,
   ContentType,
   DeliveryStatus,
@@ -36,6 +37,8 @@ export class Person extends EventTarget {
   hasEarlier = false;
   /** What the open conversation is made of. */
   inspection;
+  /** What is decided about the inbox of the other side of the open conversation. */
+  inboxConsent;
   /** What the conversation with the other person is made of. */
   sharedInspection;
   /** Ids of conversations with something not looked at. */
@@ -219,9 +222,11 @@ export class Person extends EventTarget {
       this.shared?.handle.inspect(),
     ]);
     const peer = await handle?.peerInboxId();
+    const inboxConsent = peer && (await this.client.preferences.getConsentState(ConsentEntityType.InboxId, peer));
     this.sharedInspection = sharedInspection;
     if (this.current !== wanted) return;
     this.inspection = inspection;
+    this.inboxConsent = inboxConsent;
     this.hasEarlier = messages.length > this.#limit;
     this.messages = messages.slice(0, this.#limit).reverse();
     if (handle) this.current = { id: handle.id, peer, consent: await handle.consentState() };

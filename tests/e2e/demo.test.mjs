@@ -306,6 +306,35 @@ test("reactions, replies, edits and deletions show on both sides, by keyboard", 
   });
 });
 
+test("the inspector shows consent records with their times, and the rule that chose the winner", async () => {
+  await inPage(async (page) => {
+    for (const name of ["offline", "write", "online"]) await step(page, name);
+    await phase(page, "done");
+    const { winner, groups } = await inspected(page, "ada");
+    const drawer = pane(page, "ada").locator(".inspector");
+    const rules = await drawer.locator(".why li").evaluateAll((all) =>
+      all.map((item) => [item.querySelector("b").textContent, item.querySelector(".badge").textContent, item.querySelector(".compared").textContent]),
+    );
+    assert.deepEqual(
+      rules.map(([rule, outcome]) => [rule, outcome]),
+      [["Live before restored", "equal"], ["Greatest activity", "decides"], ["Greatest id", "not needed"]],
+    );
+    // What is shown bears out the rule: the winner has the later of the two times.
+    const times = new Map([...rules[1][2].matchAll(/([0-9a-f]{4}): (\d\d:\d\d:\d\d\.\d{3})/g)].map(([, id, time]) => [id, time]));
+    assert.equal(times.size, 2);
+    for (const id of groups) assert.ok(times.get(winner[0].slice(0, 4)) >= times.get(id.slice(0, 4)));
+
+    const records = () => drawer.locator(".consents li").allTextContents();
+    const before = await records();
+    assert.equal(before.length, 3, "each group, and the inbox");
+    for (const [at, id] of groups.entries()) assert.match(before[at], new RegExp(`^Group ${id.slice(0, 4)}: allowed, (at time 0|decided \\d\\d:)`));
+    assert.match(before[2], /^Ben’s inbox: no record/);
+
+    await pane(page, "ada").locator(".block").click();
+    await until(page, () => [...document.querySelectorAll("#pane-ada .consents li")].filter((item) => /: denied, decided \d\d:/.test(item.textContent)).length === 2);
+  });
+});
+
 test("arrow keys move through the list, and a chat with nobody fails readably", async () => {
   await inPage(async (page) => {
     const ben = pane(page, "ben");
