@@ -1,4 +1,4 @@
-// One person: a client with a database and a link to the log of its own, and what a pane shows of it.
+// One person at one device: a client with a database and a link to the log of its own, and what a pane shows of it.
 //
 // State changes only in `refresh`, which reads everything anew; streams say when. There is no polling.
 
@@ -48,16 +48,18 @@ export class Person extends EventTarget {
   #stale = false;
   #reading;
 
-  constructor(key, name) {
+  /** `wallet`: the key of the person whose further device this is. */
+  constructor(key, name, wallet = key) {
     super();
     this.key = key;
     this.name = name;
+    this.wallet = wallet;
     this.delivery = new BrowserDelivery({ name: LOG_NAME });
     this.delivery.offline = offline.read(key);
   }
 
   async open() {
-    this.client = await Client.create(signerOf(this.key), {
+    this.client = await Client.create(signerOf(this.wallet), {
       dbPath: databaseOf(this.key),
       delivery: this.delivery,
     });
@@ -75,6 +77,11 @@ export class Person extends EventTarget {
     const id = openChat.read(this.key);
     if (id) this.current = { id };
     await this.refresh();
+  }
+
+  /** How the pane is called. */
+  get title() {
+    return this.key === this.wallet ? this.name : `${this.name}’s second device`;
   }
 
   get online() {
@@ -117,6 +124,15 @@ export class Person extends EventTarget {
     this.delivery.offline = !online;
     this.#changed();
     if (online) await this.#sync(() => this.client.conversations.syncAll(EVERY_STATE));
+    await this.refresh();
+  }
+
+  /** Exchanges decisions with the other devices of this person, and takes what came in meanwhile. */
+  async syncDevices() {
+    await this.#sync(async () => {
+      await this.client.conversations.syncAll(EVERY_STATE);
+      await this.client.preferences.sync();
+    });
     await this.refresh();
   }
 

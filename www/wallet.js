@@ -10,6 +10,7 @@ const PREFIX = "dovetail-demo.";
 const keyName = (person) => `${PREFIX}key.${person}`;
 const offlineName = (person) => `${PREFIX}offline.${person}`;
 const openName = (person) => `${PREFIX}open.${person}`;
+const deviceName = (device) => `${PREFIX}device.${device}`;
 
 /** The signer of a person, the same one after a reload. */
 export function signerOf(person) {
@@ -31,6 +32,12 @@ export const offline = {
   },
 };
 
+/** Whether a further device was opened once: it is there again after a reload. */
+export const device = {
+  read: (key) => localStorage.getItem(deviceName(key)) !== null,
+  write: (key) => localStorage.setItem(deviceName(key), "yes"),
+};
+
 /** The chat this tab shows of a person, kept over a reload. */
 export const openChat = {
   read: (person) => sessionStorage.getItem(openName(person)) ?? undefined,
@@ -40,11 +47,15 @@ export const openChat = {
   },
 };
 
-/** Tells what another tab did: `onSwitch(person)` for the network switch, `onNewKey()` after it started over. */
-export function followOtherTabs({ onSwitch, onNewKey }) {
+/**
+ * Tells what another tab did: `onSwitch(person)` for the network switch, `onDevice()` for a further
+ * device, `onNewKey()` after it started over.
+ */
+export function followOtherTabs({ onSwitch, onDevice, onNewKey }) {
   addEventListener("storage", ({ key, newValue }) => {
     const [kind, person] = key?.startsWith(PREFIX) ? key.slice(PREFIX.length).split(".") : [];
     if (kind === "offline") onSwitch(person);
+    if (kind === "device" && newValue !== null) onDevice();
     if (kind === "key" && newValue !== null) onNewKey();
   });
 }

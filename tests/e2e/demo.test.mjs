@@ -335,6 +335,84 @@ test("the inspector shows consent records with their times, and the rule that ch
   });
 });
 
+/** Opens Ada's second device from her header, by keyboard. */
+async function openSecond(page) {
+  await pane(page, "ada").locator(".menu summary").focus();
+  await page.keyboard.press("Enter");
+  await pane(page, "ada").locator('[data-menu="device"]').focus();
+  await page.keyboard.press("Enter");
+  await pane(page, "ada-2").waitFor();
+}
+
+test("a second device of Ada's: messages reach both, a block made on one appears on the other, a reload keeps it", async () => {
+  await inPage(async (page) => {
+    await startChat(page, "ada");
+    await write(page, "ada", "Hello from one");
+    await rows(page, "ben", "requests").click();
+    await pane(page, "ben").locator('[data-decide="allow"]').click();
+    await openSecond(page);
+    assert.ok(await pane(page, "ada").locator('[data-menu="device"]').isDisabled());
+    assert.equal(await pane(page, "ada").locator(".inbox").textContent(), await pane(page, "ada-2").locator(".inbox").textContent());
+    assert.equal(await page.locator("#pane-ada-2 .who h2").textContent(), "Ada second device");
+
+    // Each side's next message is read by both devices.
+    await rows(page, "ada-2", "chats").waitFor();
+    await write(page, "ben", "Hello to both");
+    await rows(page, "ada-2", "chats").click();
+    await pane(page, "ada-2").locator(".bubble .text", { hasText: "Hello to both" }).waitFor();
+    await write(page, "ada-2", "From the other one");
+    await untilShown(page, "ada", 3);
+    assert.deepEqual(await texts(page, "ada"), ["Hello from one", "Hello to both", "From the other one"]);
+    assert.ok(await pane(page, "ada").locator(".bubble.own", { hasText: "From the other one" }).isVisible());
+    const installations = [];
+    for (const device of ["ada", "ada-2"]) {
+      installations.push((await inspected(page, device)).installation);
+      await page.keyboard.press("Escape");
+    }
+    assert.notEqual(...installations);
+
+    // Decided offline on one, known on the other once both synced; and back.
+    await pane(page, "ada-2").locator(".switch").click();
+    await pane(page, "ada-2").locator(".block").click();
+    await rows(page, "ada-2", "blocked").waitFor({ state: "attached" });
+    assert.equal(await rows(page, "ada", "blocked").count(), 0);
+    await pane(page, "ada-2").locator(".switch").click();
+    await rows(page, "ada", "blocked").waitFor({ state: "attached" });
+    assert.equal(await rows(page, "ada", "chats").count(), 0);
+    await pane(page, "ada").locator('[data-decide="allow"]').click();
+    // Three panes beside each other show list and thread in turn.
+    await rows(page, "ada-2", "chats").waitFor({ state: "attached" });
+
+    await page.reload();
+    await pane(page, "ada-2").waitFor();
+    await rows(page, "ada-2", "chats").waitFor({ state: "attached" });
+    assert.equal(await rows(page, "ada-2", "blocked").count(), 0);
+  });
+});
+
+test("on a phone the second device is a third side, and the story is told as before", async () => {
+  await inPage(
+    async (page) => {
+      await openSecond(page);
+      assert.ok(await pane(page, "ada").isHidden());
+      assert.equal(await widerThanWindow(page), false);
+      assert.equal(await page.locator("#people button").count(), 3);
+      for (const name of ["offline", "write", "online"]) await step(page, name);
+      await phase(page, "done");
+      await page.click('#people [data-person="ada"]');
+      assert.ok(await pane(page, "ada-2").isHidden());
+      await untilShown(page, "ada", 2);
+      await page.click("#restart");
+      await Promise.all([page.waitForNavigation(), page.click('#restart-dialog [value="restart"]')]);
+      await page.waitForSelector("#story:not([hidden])");
+      assert.equal(await page.locator(".pane").count(), 2);
+      const databases = await page.evaluate(async () => (await indexedDB.databases()).map(({ name }) => name));
+      assert.ok(!databases.includes("dovetail-demo-ada-2"));
+    },
+    { viewport: PHONE },
+  );
+});
+
 test("arrow keys move through the list, and a chat with nobody fails readably", async () => {
   await inPage(async (page) => {
     const ben = pane(page, "ben");
