@@ -81,7 +81,7 @@ function showTabs() {
       const shown = document.body.dataset.shown === person.key;
       tab.setAttribute("aria-pressed", String(shown));
       if (shown) tab.classList.remove("news");
-      const second = person.key === person.wallet ? "" : "2nd device";
+      const second = person.key === person.wallet ? "" : "2nd";
       setText(tab.querySelector("small"), [second, person.online ? "" : "offline"].filter(Boolean).join(", "));
     }
   };

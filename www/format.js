@@ -53,6 +53,8 @@ const FAILURES = new Map([
 export const failureText = (code) => FAILURES.get(code) ?? code ?? "it could not be sent";
 
 const HINTS = new Map([
+  ["archive.key", "Only the person who saved an archive can restore it, and not after starting over."],
+  ["archive.truncated", "What came before the end is restored."],
   ["client.closed", "Reload the page to go on."],
   ["client.crashed", "Reload the page to go on; nothing that was stored is lost."],
   ["client.insecure_context", "Open this page over https, or from localhost."],

@@ -116,7 +116,7 @@ function fillConsents(section, groups, person) {
   if (peer) {
     const state = person.inboxConsent ?? ConsentState.Unknown;
     const what = state === ConsentState.Unknown ? "no record" : CONSENT.get(state).toLowerCase();
-    records.push({ key: peer, text: `${person.callOf(peer)}’s inbox: ${what} (kept, but conversations do not ask it)` });
+    records.push({ key: peer, text: `${person.callOf(peer)}’s inbox: ${what} (no conversation depends on it)` });
   }
   showItems(section.querySelector("ul"), records, {
     key: ({ key }) => key,

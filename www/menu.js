@@ -1,5 +1,6 @@
-// A person's menu: a further device.
+// A person's menu: a further device, archives.
 
+import { showArchives } from "./archive.js";
 import { attempt } from "./notice.js";
 
 /** `addDevice` opens the person's second device. */
@@ -14,11 +15,14 @@ export function showMenu(pane, person, { addDevice }) {
   const close = () => {
     menu.open = false;
   };
+  const leave = () => {
+    close();
+    opener.focus();
+  };
   menu.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || !menu.open) return;
     event.stopPropagation();
-    close();
-    opener.focus();
+    leave();
   });
   // It closes when the focus or a click goes elsewhere.
   menu.addEventListener("focusout", ({ relatedTarget }) => {
@@ -27,8 +31,7 @@ export function showMenu(pane, person, { addDevice }) {
   document.addEventListener("click", ({ target }) => menu.contains(target) || close());
 
   device.addEventListener("click", () => attempt(async () => {
-    close();
-    opener.focus();
+    leave();
     device.disabled = true;
     try {
       await addDevice();
@@ -37,6 +40,23 @@ export function showMenu(pane, person, { addDevice }) {
       throw error;
     }
   }));
+  const archives = showArchives(pane.querySelector(".archive"), person);
+  const file = menu.querySelector("input");
+  menu.querySelector('[data-menu="save"]').addEventListener("click", () => {
+    leave();
+    archives.save();
+  });
+  menu.querySelector('[data-menu="restore"]').addEventListener("click", () => {
+    leave();
+    file.click();
+  });
+  file.addEventListener("change", () => {
+    const [chosen] = file.files;
+    if (chosen) archives.restore(chosen);
+    // The same file can be chosen again.
+    file.value = "";
+  });
+
   /** The second device is there. */
   const hasSecond = () => {
     device.disabled = true;

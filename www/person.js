@@ -16,7 +16,7 @@ import {
 } from "/dist/index.js";
 import { shortId } from "./format.js";
 import { reactionsOf } from "./message.js";
-import { offline, openChat, signerOf } from "./wallet.js";
+import { archiveKeyOf, offline, openChat, signerOf } from "./wallet.js";
 
 export const LOG_NAME = "dovetail-demo";
 export const databaseOf = (key) => `dovetail-demo-${key}`;
@@ -195,6 +195,20 @@ export class Person extends EventTarget {
     const handle = await this.#find(this.current.id);
     await handle.updateConsentState(state);
     await this.refresh();
+  }
+
+  /** Everything that is stored here, sealed. */
+  async createArchive() {
+    return this.client.createArchive({}, await archiveKeyOf(this.wallet));
+  }
+
+  /** Restores what an archive of this person has; what is here already stays. Also what came before an error. */
+  async importArchive(bytes, onProgress) {
+    try {
+      await this.client.importArchive(bytes, await archiveKeyOf(this.wallet), { onProgress });
+    } finally {
+      await this.refresh();
+    }
   }
 
   async close() {

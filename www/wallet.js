@@ -23,6 +23,15 @@ export function signerOf(person) {
   return createEOASigner(key);
 }
 
+/**
+ * The key that seals a person's archives. A real app keeps one of its own, or makes it of a passphrase;
+ * here it comes from the wallet, so that each device of the person has it.
+ */
+export async function archiveKeyOf(person) {
+  const text = `dovetail demo archive ${localStorage.getItem(keyName(person))}`;
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
+}
+
 /** Whether a person is offline, the same in every tab. */
 export const offline = {
   read: (person) => localStorage.getItem(offlineName(person)) !== null,

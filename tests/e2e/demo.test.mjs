@@ -413,6 +413,59 @@ test("on a phone the second device is a third side, and the story is told as bef
   );
 });
 
+/** Saves an archive of a person's from the menu: the path of the file. */
+async function saveArchive(page, person) {
+  await pane(page, person).locator(".menu summary").click();
+  const [download] = await Promise.all([page.waitForEvent("download"), pane(page, person).locator('[data-menu="save"]').click()]);
+  assert.equal(download.suggestedFilename(), `dovetail-${person}.archive`);
+  await pane(page, person).locator(".archive p", { hasText: "Archive saved" }).waitFor();
+  const chunks = [];
+  for await (const chunk of await download.createReadStream()) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+/** Restores a file from the menu, and gives what is said of it in the end. */
+async function restoreArchive(page, person, buffer) {
+  await pane(page, person).locator(".menu summary").click();
+  const [chooser] = await Promise.all([page.waitForEvent("filechooser"), pane(page, person).locator('[data-menu="restore"]').click()]);
+  await chooser.setFiles({ name: "some.archive", mimeType: "application/octet-stream", buffer });
+  await pane(page, person).locator(".archive progress").waitFor({ state: "hidden" });
+  return pane(page, person).locator(".archive p").textContent();
+}
+
+test("an archive saved on one device is restored on the other, with progress; a foreign or broken one says so", async () => {
+  await inPage(async (page) => {
+    await startChat(page, "ada");
+    await write(page, "ada", "Before the second device");
+    await untilShown(page, "ada", 1);
+    const saved = await saveArchive(page, "ada");
+    await openSecond(page);
+    const second = pane(page, "ada-2");
+    assert.equal(await second.locator(".bubble").count(), 0);
+
+    assert.match(await restoreArchive(page, "ada-2", Buffer.from("no archive at all")), /archive/i);
+    assert.ok(await second.locator(".archive.wrong").isVisible());
+    assert.match(await restoreArchive(page, "ben", saved), /Only the person who saved an archive can restore it/);
+    assert.equal(await second.locator(".bubble").count(), 0);
+
+    assert.match(await restoreArchive(page, "ada-2", saved), /^Restored: \d+ conversations, messages and decisions/);
+    const bar = await second.locator(".archive progress").evaluate(({ value, max }) => [value, max]);
+    assert.deepEqual(bar, [saved.length, saved.length], "progress reached the end");
+    await rows(page, "ada-2", "chats").click();
+    await second.locator(".bubble .text", { hasText: "Before the second device" }).waitFor();
+    // Again: nothing is there twice.
+    await restoreArchive(page, "ada-2", saved);
+    assert.deepEqual(await texts(page, "ada-2"), ["Before the second device"]);
+
+    // And the chat goes on.
+    await rows(page, "ben", "requests").click();
+    await write(page, "ben", "After it");
+    await second.locator(".bubble .text", { hasText: "After it" }).waitFor();
+    assert.deepEqual(await texts(page, "ada-2"), ["Before the second device", "After it"]);
+    assert.equal(await rows(page, "ada-2", "chats").count(), 1);
+  });
+});
+
 test("arrow keys move through the list, and a chat with nobody fails readably", async () => {
   await inPage(async (page) => {
     const ben = pane(page, "ben");
