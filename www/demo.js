@@ -1,6 +1,8 @@
-// Puts the page together: two people, their panes, the story.
+// Puts the page together: two people, their devices and panes, the story.
 
+import { SECOND, hasSecond, openSecond } from "./device.js";
 import { make, setText } from "./dom.js";
+import { textOf } from "./message.js";
 import { announce, attempt, showError, showNotice } from "./notice.js";
 import { showPane } from "./pane.js";
 import { Person } from "./person.js";
@@ -18,53 +20,86 @@ export async function startDemo() {
   // Names need both inboxes: what was read before the other one was open is read again.
   await Promise.all(people.map((person) => person.refresh()));
 
-  const panes = people.map((person) => showPane(person));
-  document.querySelector("#panes").append(...panes.map(({ pane }) => pane));
-  const tabs = showTabs(people);
-  for (const person of people) {
+  const tabs = showTabs();
+  const place = document.querySelector("#panes");
+  const show = (person, before) => {
+    const shown = showPane(person, { addDevice });
+    place.insertBefore(shown.pane, before);
+    tabs.add(person, before?.dataset.person);
+    document.body.dataset.panes = String(place.children.length);
     person.addEventListener("trouble", ({ detail }) => showError(detail));
     person.addEventListener("arrival", ({ detail }) => {
       tabs.arrived(person);
-      if (typeof detail.content === "string") announce(`${person.nameOf(detail.senderInboxId) ?? "Somebody"} to ${person.name}: ${detail.content}`);
+      // What both devices of a person get is told once.
+      if (person.key === person.wallet) announce(`${person.nameOf(detail.senderInboxId) ?? "Somebody"} to ${person.name}: ${textOf(detail)}`);
     });
-  }
+    return shown;
+  };
+  let second;
+  const addSecond = async () => {
+    const device = await openSecond(people[0]);
+    people.push(device);
+    show(device, panes[1].pane);
+    panes[0].hasSecond();
+    // The first device takes the new one into its chats, and hands over what was decided.
+    attempt(async () => {
+      await people[0].syncDevices();
+      await device.syncDevices();
+    });
+  };
+  const openOnce = () =>
+    (second ??= addSecond().catch((error) => {
+      second = undefined;
+      throw error;
+    }));
+  const addDevice = async () => {
+    await openOnce();
+    tabs.choose(SECOND);
+  };
+  const panes = people.slice(0, 2).map((person) => show(person, null));
+  if (hasSecond()) await openOnce();
   followOtherTabs({
-    onSwitch: (key) => attempt(() => people.find((person) => person.key === key).followSwitch()),
+    onSwitch: (key) => attempt(() => people.find((person) => person.key === key)?.followSwitch()),
+    onDevice: () => attempt(openOnce),
     onNewKey: () => location.reload(),
   });
-  showStory(people, {
+  showStory(people.slice(0, 2), {
     restart,
     inspect: () => attempt(async () => {
-      await Promise.all(people.map((person) => person.showWith(person.other.inboxId)));
+      await Promise.all(panes.map((_, at) => people[at].showWith(people[at].other.inboxId)));
       panes.forEach(({ inspector }, at) => inspector.setOpen(true, { focus: people[at].key === document.body.dataset.shown }));
     }),
   });
 }
 
 /** On narrow screens: whose side is shown. */
-function showTabs(people) {
+function showTabs() {
   const nav = document.querySelector("#people");
-  const tabs = new Map(people.map((person) => [person, make("button", { type: "button" }, make("span", { textContent: person.name }), make("small"))]));
+  const tabs = new Map();
   const render = () => {
     for (const [person, tab] of tabs) {
       const shown = document.body.dataset.shown === person.key;
       tab.setAttribute("aria-pressed", String(shown));
       if (shown) tab.classList.remove("news");
-      setText(tab.querySelector("small"), person.online ? "" : "offline");
+      const second = person.key === person.wallet ? "" : "2nd";
+      setText(tab.querySelector("small"), [second, person.online ? "" : "offline"].filter(Boolean).join(", "));
     }
   };
-  for (const [person, tab] of tabs) {
-    tab.dataset.person = person.key;
-    tab.addEventListener("click", () => {
-      document.body.dataset.shown = person.key;
-      render();
-    });
+  const choose = (key) => {
+    document.body.dataset.shown = key;
+    render();
+  };
+  /** Adds a person's tab, before the one of another. */
+  const add = (person, before) => {
+    const tab = make("button", { type: "button", "data-person": person.key }, make("span", { textContent: person.name }), make("small"));
+    tab.addEventListener("click", () => choose(person.key));
+    tabs.set(person, tab);
     person.addEventListener("change", render);
-  }
-  nav.append(...tabs.values());
-  nav.hidden = false;
-  render();
-  return { arrived: (person) => tabs.get(person).classList.toggle("news", document.body.dataset.shown !== person.key) };
+    nav.insertBefore(tab, before === undefined ? null : nav.querySelector(`[data-person="${before}"]`));
+    nav.hidden = false;
+    render();
+  };
+  return { add, choose, arrived: (person) => tabs.get(person).classList.toggle("news", document.body.dataset.shown !== person.key) };
 }
 
 /** Asks, then deletes everything and loads the page anew. */

@@ -19,6 +19,12 @@ export const clock = (date) => CLOCK.format(date);
 /** Nanoseconds since 1970 as a time of day, to the millisecond. */
 export const exact = (ns) => EXACT.format(new Date(Number(ns / 1_000_000n)));
 
+/** The same, with the day unless it is today. */
+export function moment(ns) {
+  const date = new Date(Number(ns / 1_000_000n));
+  return dayKey(date) === dayKey(new Date()) ? exact(ns) : `${SHORT_DAY.format(date)} ${date.getFullYear()}, ${exact(ns)}`;
+}
+
 export const dayKey = (date) => `${date.getFullYear()}-${date.getMonth()}-${date.getDate()}`;
 
 export function day(date) {
@@ -47,6 +53,8 @@ const FAILURES = new Map([
 export const failureText = (code) => FAILURES.get(code) ?? code ?? "it could not be sent";
 
 const HINTS = new Map([
+  ["archive.key", "Only the person who saved an archive can restore it, and not after starting over."],
+  ["archive.truncated", "What came before the end is restored."],
   ["client.closed", "Reload the page to go on."],
   ["client.crashed", "Reload the page to go on; nothing that was stored is lost."],
   ["client.insecure_context", "Open this page over https, or from localhost."],

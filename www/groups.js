@@ -8,14 +8,40 @@ export function marksOf(inspection) {
 
 export const winnerOf = (inspection) => inspection?.groups.find((group) => group.isWinner);
 
-/** Why the winner is the winner (DMS-013): not restored, then the last message, then the id. */
-export function whyWinner(inspection) {
+const isRestored = (group) => group.state === "restored";
+
+/**
+ * The rules that order the groups of a conversation (DMS-013); the first that tells them apart
+ * decides: `{ rule, outcome }` each, in their order; `outcome` is "decides", "equal" or "unused".
+ */
+export function winnerRules(inspection) {
   const winner = winnerOf(inspection);
-  const others = inspection.groups.filter((group) => group !== winner);
-  const equals = others.filter((group) => (group.state === "restored") === (winner.state === "restored"));
-  if (equals.length === 0) return "the others are restored from an archive";
-  const latest = winner.lastMessageNs;
-  if (latest === undefined) return "no group has a message yet, so the greatest id decides";
-  if (equals.some((group) => group.lastMessageNs === latest)) return "the last messages are equally new, so the greatest id decides";
-  return "its last message is the newest";
+  let rivals = inspection.groups.filter((group) => group !== winner);
+  const tells = {
+    // Live before restored.
+    live: (group) => isRestored(group) !== isRestored(winner),
+    // Greatest activity; none at all is the least.
+    activity: (group) => group.lastMessageNs !== winner.lastMessageNs,
+    // Ids are never equal.
+    id: () => true,
+  };
+  return Object.entries(tells).map(([rule, differs]) => {
+    if (rivals.length === 0) return { rule, outcome: "unused" };
+    rivals = rivals.filter((group) => !differs(group));
+    return { rule, outcome: rivals.length === 0 ? "decides" : "equal" };
+  });
+}
+
+const WHY = {
+  live: "the others are restored from an archive",
+  activity: "its last message is the newest",
+  id: "the last messages are equally new, so the greatest id decides",
+};
+
+/** Why the winner is the winner, in words. */
+export function whyWinner(inspection) {
+  if (inspection.groups.every((group) => group.lastMessageNs === undefined && !isRestored(group))) {
+    return "no group has a message yet, so the greatest id decides";
+  }
+  return WHY[winnerRules(inspection).find(({ outcome }) => outcome === "decides").rule];
 }

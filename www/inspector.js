@@ -2,8 +2,8 @@
 
 import { ConsentState } from "/dist/index.js";
 import { make, setText, showItems } from "./dom.js";
-import { exact, sentence, shortId } from "./format.js";
-import { marksOf, whyWinner, winnerOf } from "./groups.js";
+import { moment, sentence, shortId } from "./format.js";
+import { marksOf, whyWinner, winnerOf, winnerRules } from "./groups.js";
 import { databaseOf } from "./person.js";
 
 const CONSENT = new Map([
@@ -16,14 +16,22 @@ const NONE = "–";
 /** The rows of the table: a name, and how it reads for a group. */
 const FACTS = [
   ["Created by", (group, person) => person.nameOf(group.creatorInboxId) ?? shortId(group.creatorInboxId)],
-  ["Last activity", (group) => (group.lastMessageNs === undefined ? NONE : exact(group.lastMessageNs))],
+  ["Last activity", (group) => (group.lastMessageNs === undefined ? NONE : moment(group.lastMessageNs))],
   ["Epoch", (group) => (group.epochAuthenticator === "" ? NONE : String(group.epoch))],
   // Equal on both sides: nobody was led into another epoch.
   ["Authenticator", (group) => (group.epochAuthenticator === "" ? NONE : shortId(group.epochAuthenticator))],
   ["Consent", (group) => CONSENT.get(group.consentState)],
-  ["Decided", (group) => (group.consentedAtNs === undefined ? NONE : exact(group.consentedAtNs))],
+  ["Decided", (group) => (group.consentedAtNs === undefined ? NONE : decidedAt(group))],
   ["Pending work", (group) => (group.pendingIntents.length === 0 ? NONE : String(group.pendingIntents.length))],
 ];
+
+/** How a group reads under each of the rules that choose the winner. */
+const RULES = {
+  live: ["Live before restored", (group) => (group.state === "restored" ? "restored" : "live")],
+  activity: ["Greatest activity", (group) => (group.lastMessageNs === undefined ? "no message" : moment(group.lastMessageNs))],
+  id: ["Greatest id", (group) => shortId(group.groupId)],
+};
+const OUTCOMES = { decides: "decides", equal: "equal", unused: "not needed" };
 
 export function showInspector(pane, person) {
   const drawer = pane.querySelector(".inspector");
@@ -67,6 +75,8 @@ function fill(drawer, person) {
     create: ([name]) => make("tr", {}, make("th", { scope: "row", textContent: name })),
     update: (row, [, read]) => updateFact(row, groups.map((group) => read(group, person))),
   });
+  fillWhy(drawer.querySelector(".why"), inspection, groups);
+  fillConsents(drawer.querySelector(".consents"), groups, person);
   showItems(drawer.querySelector(".issues"), groups.flatMap(issues), {
     key: (text) => text,
     create: (text) => make("li", { textContent: text }),
@@ -81,6 +91,47 @@ function lead(inspection) {
   const winner = winnerOf(inspection);
   return `${count} groups, one conversation. New messages go to ${winner.groupId.slice(0, 4)}: ${whyWinner(inspection)}.`;
 }
+
+/** The rules that chose the winner, with what they compared. */
+function fillWhy(section, inspection, groups) {
+  section.hidden = groups.length < 2;
+  if (section.hidden) return;
+  showItems(section.querySelector("ol"), winnerRules(inspection), {
+    key: ({ rule }) => rule,
+    create: ({ rule }) => make("li", {}, make("b", { textContent: RULES[rule][0] }), " ", make("span", { class: "badge" }), make("span", { class: "compared" })),
+    update: (item, { rule, outcome }) => {
+      item.dataset.outcome = outcome;
+      const badge = item.querySelector(".badge");
+      badge.classList.toggle("winner", outcome === "decides");
+      setText(badge, OUTCOMES[outcome]);
+      setText(item.querySelector(".compared"), groups.map((group) => `${group.groupId.slice(0, 4)}: ${RULES[rule][1](group)}`).join(" · "));
+    },
+  });
+}
+
+/** The records of what was decided: about each group, and about the inbox of the other side. */
+function fillConsents(section, groups, person) {
+  const { peer } = person.current;
+  const records = groups.map((group) => ({ key: group.groupId, text: recordOf(group) }));
+  if (peer) {
+    const state = person.inboxConsent ?? ConsentState.Unknown;
+    const what = state === ConsentState.Unknown ? "no record" : CONSENT.get(state).toLowerCase();
+    records.push({ key: peer, text: `${person.callOf(peer)}’s inbox: ${what} (no conversation depends on it)` });
+  }
+  showItems(section.querySelector("ul"), records, {
+    key: ({ key }) => key,
+    create: () => make("li"),
+    update: (item, { text }) => setText(item, text),
+  });
+}
+
+function recordOf(group) {
+  const name = `Group ${group.groupId.slice(0, 4)}`;
+  if (group.consentedAtNs === undefined) return `${name}: no record, so a request`;
+  return `${name}: ${CONSENT.get(group.consentState).toLowerCase()}, ${group.consentedAtNs === 0n ? "at time 0: a default, any decision is newer" : `decided ${moment(group.consentedAtNs)}`}`;
+}
+
+const decidedAt = ({ consentedAtNs }) => (consentedAtNs === 0n ? "time 0 (default)" : moment(consentedAtNs));
 
 /** A column of the table: a group. The first one holds the names of the rows. */
 function createHead(group) {

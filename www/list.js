@@ -3,6 +3,7 @@
 import { ConsentState } from "/dist/index.js";
 import { make, moveWithArrows, setText, showItems } from "./dom.js";
 import { errorText, shortId, when } from "./format.js";
+import { textOf } from "./message.js";
 import { attempt } from "./notice.js";
 
 const SECTIONS = { requests: ConsentState.Unknown, chats: ConsentState.Allowed, blocked: ConsentState.Denied };
@@ -61,7 +62,7 @@ function updateRow(element, row, person) {
 
 function preview(message, person) {
   if (!message) return "No messages yet";
-  const text = typeof message.content === "string" ? message.content : (message.fallback ?? "Message");
+  const text = textOf(message);
   return message.senderInboxId === person.inboxId ? `You: ${text}` : text;
 }
 

@@ -1,31 +1,34 @@
 // The pane of one person: header with the network switch, list, thread, inspector.
 
-import { setText } from "./dom.js";
+import { make, setText } from "./dom.js";
 import { shortId } from "./format.js";
 import { showInspector } from "./inspector.js";
 import { showList } from "./list.js";
+import { showMenu } from "./menu.js";
 import { announce, attempt } from "./notice.js";
 import { showThread } from "./thread.js";
 
 const COPIED_MS = 1_500;
 
 /** Builds the pane; it follows the person by itself. */
-export function showPane(person) {
+export function showPane(person, acts) {
   const pane = document.querySelector("#pane-template").content.firstElementChild.cloneNode(true);
   const find = (selector) => pane.querySelector(selector);
   pane.id = `pane-${person.key}`;
   pane.dataset.person = person.key;
-  pane.setAttribute("aria-label", person.name);
+  pane.setAttribute("aria-label", person.title);
   setText(find(".avatar"), person.name.charAt(0));
   setText(find(".who h2"), person.name);
+  if (person.key !== person.wallet) find(".who h2").append(" ", make("small", { textContent: "second device" }));
 
   const online = find(".switch");
-  online.setAttribute("aria-label", `${person.name} is online`);
+  online.setAttribute("aria-label", `${person.title} is online`);
   online.addEventListener("click", () => attempt(() => person.setOnline(!person.online)));
 
   const inbox = find(".inbox");
   inbox.addEventListener("click", () => attempt(() => copyInbox(person, inbox)));
 
+  const { hasSecond } = showMenu(pane, person, acts);
   const list = showList(pane, person);
   const inspector = showInspector(pane, person);
   const thread = showThread(pane, person);
@@ -43,7 +46,7 @@ export function showPane(person) {
   };
   person.addEventListener("change", render);
   render();
-  return { pane, inspector };
+  return { pane, inspector, hasSecond };
 }
 
 async function copyInbox(person, button) {

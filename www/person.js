@@ -1,15 +1,30 @@
-// One person: a client with a database and a link to the log of its own, and what a pane shows of it.
+// One person at one device: a client with a database and a link to the log of its own, and what a pane shows of it.
 //
 // State changes only in `refresh`, which reads everything anew; streams say when. There is no polling.
 
-import { BrowserDelivery, Client, ConsentState, ContentType, DeliveryStatus, GroupMessageKind } from "/dist/index.js";
-import { offline, openChat, signerOf } from "./wallet.js";
+import {
+  BrowserDelivery,
+  Client,
+  ConsentEntityType,
+  ConsentState,
+  ContentType,
+  DeliveryStatus,
+  GroupMessageKind,
+  ReactionAction,
+  ReactionSchema,
+  encodeText,
+} from "/dist/index.js";
+import { shortId } from "./format.js";
+import { reactionsOf } from "./message.js";
+import { archiveKeyOf, offline, openChat, signerOf } from "./wallet.js";
 
 export const LOG_NAME = "dovetail-demo";
 export const databaseOf = (key) => `dovetail-demo-${key}`;
 
 const EVERY_STATE = [ConsentState.Unknown, ConsentState.Allowed, ConsentState.Denied];
 const PAGE = 50;
+/** What no other stream tells of: reactions, edits and deletions among them. */
+const EVENTS = ["message.received", "message.status_changed", "message.deleted", "message.expired", "conversation.removed", "archive.restored"];
 
 /** Fires `change` when there is something new to show, `arrival` for each message from others, `trouble` with an error. */
 export class Person extends EventTarget {
@@ -22,6 +37,8 @@ export class Person extends EventTarget {
   hasEarlier = false;
   /** What the open conversation is made of. */
   inspection;
+  /** What is decided about the inbox of the other side of the open conversation. */
+  inboxConsent;
   /** What the conversation with the other person is made of. */
   sharedInspection;
   /** Ids of conversations with something not looked at. */
@@ -31,31 +48,40 @@ export class Person extends EventTarget {
   #stale = false;
   #reading;
 
-  constructor(key, name) {
+  /** `wallet`: the key of the person whose further device this is. */
+  constructor(key, name, wallet = key) {
     super();
     this.key = key;
     this.name = name;
+    this.wallet = wallet;
     this.delivery = new BrowserDelivery({ name: LOG_NAME });
     this.delivery.offline = offline.read(key);
   }
 
   async open() {
-    this.client = await Client.create(signerOf(this.key), {
+    this.client = await Client.create(signerOf(this.wallet), {
       dbPath: databaseOf(this.key),
       delivery: this.delivery,
     });
     const { conversations, preferences } = this.client;
-    const [opened, messages, consent] = await Promise.all([
+    const [opened, events, messages, consent] = await Promise.all([
       conversations.stream(),
+      this.client.streamEvents({ kinds: EVENTS }),
       conversations.streamAllMessages({ consentStates: EVERY_STATE }),
       preferences.streamConsent(),
     ]);
     this.#follow(opened);
+    this.#follow(events);
     this.#follow(messages, (message) => this.#arrived(message));
     this.#follow(consent);
     const id = openChat.read(this.key);
     if (id) this.current = { id };
     await this.refresh();
+  }
+
+  /** How the pane is called. */
+  get title() {
+    return this.key === this.wallet ? this.name : `${this.name}’s second device`;
   }
 
   get online() {
@@ -76,6 +102,17 @@ export class Person extends EventTarget {
     return [this, this.other].find((person) => person.client && person.inboxId === inboxId)?.name;
   }
 
+  /** How an inbox is called in this person's pane. */
+  callOf(inboxId) {
+    if (inboxId === this.inboxId) return "You";
+    return this.nameOf(inboxId) ?? shortId(inboxId);
+  }
+
+  /** Whether the open conversation can be written in. */
+  get mayWrite() {
+    return this.current !== undefined && this.current.consent !== ConsentState.Denied;
+  }
+
   async setOnline(online) {
     offline.write(this.key, !online);
     await this.followSwitch();
@@ -87,6 +124,15 @@ export class Person extends EventTarget {
     this.delivery.offline = !online;
     this.#changed();
     if (online) await this.#sync(() => this.client.conversations.syncAll(EVERY_STATE));
+    await this.refresh();
+  }
+
+  /** Exchanges decisions with the other devices of this person, and takes what came in meanwhile. */
+  async syncDevices() {
+    await this.#sync(async () => {
+      await this.client.conversations.syncAll(EVERY_STATE);
+      await this.client.preferences.sync();
+    });
     await this.refresh();
   }
 
@@ -108,11 +154,16 @@ export class Person extends EventTarget {
     await this.refresh();
   }
 
-  /** Sends in the open conversation; the first message of a draft makes it. */
-  async send(text) {
+  /**
+   * Sends in the open conversation; the first message of a draft makes it.
+   * `about` makes it a reply to a message or an edit of it.
+   */
+  async send(text, about) {
     const asked = this.current;
     const handle = asked.id ? await this.#find(asked.id) : await this.client.conversations.createDm(asked.peer);
-    await handle.sendText(text);
+    if (about?.kind === "edit") await handle.editMessage(about.message.id, text);
+    else if (about) await handle.sendReply({ ...referenceTo(about.message), content: await encodeText(text) });
+    else await handle.sendText(text);
     // Unless something else was opened meanwhile.
     if (this.current === asked && !asked.id) this.#setCurrent({ id: handle.id });
     await this.refresh();
@@ -125,10 +176,39 @@ export class Person extends EventTarget {
     await this.show(handle.id);
   }
 
+  /** Puts an emoji to a message, or takes it back. */
+  async react(message, emoji) {
+    const handle = await this.#find(message.conversationId);
+    const action = reactionsOf(message).get(emoji)?.has(this.inboxId) ? ReactionAction.Removed : ReactionAction.Added;
+    await handle.sendReaction({ ...referenceTo(message), action, content: emoji, schema: ReactionSchema.Unicode });
+    await this.refresh();
+  }
+
+  /** Deletes an own message for everybody. */
+  async remove(message) {
+    const handle = await this.#find(message.conversationId);
+    await handle.deleteMessage(message.id);
+    await this.refresh();
+  }
+
   async decide(state) {
     const handle = await this.#find(this.current.id);
     await handle.updateConsentState(state);
     await this.refresh();
+  }
+
+  /** Everything that is stored here, sealed. */
+  async createArchive() {
+    return this.client.createArchive({}, await archiveKeyOf(this.wallet));
+  }
+
+  /** Restores what an archive of this person has; what is here already stays. Also what came before an error. */
+  async importArchive(bytes, onProgress) {
+    try {
+      await this.client.importArchive(bytes, await archiveKeyOf(this.wallet), { onProgress });
+    } finally {
+      await this.refresh();
+    }
   }
 
   async close() {
@@ -172,9 +252,11 @@ export class Person extends EventTarget {
       this.shared?.handle.inspect(),
     ]);
     const peer = await handle?.peerInboxId();
+    const inboxConsent = peer && (await this.client.preferences.getConsentState(ConsentEntityType.InboxId, peer));
     this.sharedInspection = sharedInspection;
     if (this.current !== wanted) return;
     this.inspection = inspection;
+    this.inboxConsent = inboxConsent;
     this.hasEarlier = messages.length > this.#limit;
     this.messages = messages.slice(0, this.#limit).reverse();
     if (handle) this.current = { id: handle.id, peer, consent: await handle.consentState() };
@@ -239,6 +321,8 @@ export class Person extends EventTarget {
     this.dispatchEvent(new Event("change"));
   }
 }
+
+const referenceTo = (message) => ({ reference: message.id, referenceInboxId: message.senderInboxId });
 
 async function rowOf(handle, consent) {
   const [peer, last] = await Promise.all([handle.peerInboxId(), handle.lastMessage()]);

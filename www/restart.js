@@ -1,14 +1,17 @@
 // Deletes what the demo stored in this browser.
 
+import { SECOND } from "./device.js";
 import { LOG_NAME, databaseOf } from "./person.js";
 import { forget } from "./wallet.js";
 
 const PATIENCE_MS = 3_000;
 
-/** Ends both people and deletes their databases, the log between them, and their keys. */
+/** Ends all people and deletes their databases, the log between them, and their keys. */
 export async function eraseAll(people) {
   await Promise.all(people.map((person) => person.close()));
-  const names = [...people.map((person) => databaseOf(person.key)), `dovetail-delivery-${LOG_NAME}`];
+  // The second device may be open in another tab only.
+  const keys = new Set([...people.map(({ key }) => key), SECOND]);
+  const names = [...[...keys].map(databaseOf), `dovetail-delivery-${LOG_NAME}`];
   await Promise.all(names.map(deleteDatabase));
   forget();
 }

@@ -1,11 +1,11 @@
 // The open conversation: bubbles with their state, what to decide about it, the composer.
 
-import { ConsentState, DeliveryStatus } from "/dist/index.js";
-import { make, setText, showItems } from "./dom.js";
-import { clock, day, dayKey, failureText, shortId } from "./format.js";
-import { marksOf } from "./groups.js";
-import { attempt } from "./notice.js";
+import { ConsentState } from "/dist/index.js";
+import { STOPS, bubbles } from "./bubble.js";
 import { showComposer } from "./composer.js";
+import { make, moveWithArrows, setText, showItems } from "./dom.js";
+import { day, dayKey, shortId } from "./format.js";
+import { attempt } from "./notice.js";
 
 /** Pixels from the end that still count as being there. */
 const NEAR_END = 40;
@@ -14,7 +14,9 @@ export function showThread(pane, person) {
   const thread = pane.querySelector(".thread");
   const find = (selector) => thread.querySelector(selector);
   const log = find(".log");
-  const composer = showComposer(find(".composer"), person);
+  const composer = showComposer(find(".composer"), find(".about"), person);
+  const bubble = bubbles(person, composer.begin);
+  const settle = moveWithArrows(log, STOPS);
   let shown;
   let atEnd = true;
 
@@ -52,7 +54,12 @@ export function showThread(pane, person) {
     setText(find(".with h3"), name);
     setText(find(".with p"), subtitle(person));
     renderConsent(find, current, name);
-    showItems(log, entries(person), { key: (entry) => entry.key, create: createEntry, update: updateEntry(person) });
+    showItems(log, entries(person), {
+      key: (entry) => entry.key,
+      create: ({ kind }) => (kind === "message" ? bubble.create() : make("li", { class: kind })),
+      update: (element, entry) => (entry.kind === "message" ? bubble.update(element, entry.message) : updateEntry(element, entry, person)),
+    });
+    settle();
     composer.render(name);
     stay();
   };
@@ -95,50 +102,9 @@ function entries(person) {
   return list;
 }
 
-function createEntry(entry) {
-  if (entry.kind !== "message") return make("li", { class: entry.kind });
-  return make(
-    "li",
-    { class: "bubble" },
-    make("p", { class: "sr-only sender" }),
-    make("p", { class: "text", dir: "auto" }),
-    make("p", { class: "meta" }, make("span", { class: "mark" }), make("time"), make("span", { class: "state" })),
-  );
-}
-
-const updateEntry = (person) => (element, entry) => {
-  if (entry.kind === "day") return setText(element, entry.text);
-  if (entry.kind === "earlier") {
-    if (!element.firstChild) {
-      const more = () => attempt(() => person.showEarlier());
-      element.append(make("button", { class: "quiet", type: "button", textContent: "Show earlier messages", onclick: more }));
-    }
-    return;
-  }
-  updateBubble(element, entry.message, person);
-};
-
-function updateBubble(element, message, person) {
-  const own = message.senderInboxId === person.inboxId;
-  const { text, name } = stateOf(message);
-  element.classList.toggle("own", own);
-  element.dataset.state = own ? name : "received";
-  setText(element.querySelector(".sender"), own ? "You" : (person.nameOf(message.senderInboxId) ?? shortId(message.senderInboxId)));
-  const readable = typeof message.content === "string";
-  setText(element.querySelector(".text"), readable ? message.content : (message.fallback ?? "This page cannot show this message."));
-  const time = element.querySelector("time");
-  time.dateTime = message.sentAt.toISOString();
-  setText(time, clock(message.sentAt));
-  setText(element.querySelector(".state"), own ? text : "");
-  const marks = marksOf(person.inspection);
-  const mark = element.querySelector(".mark");
-  mark.hidden = marks.size < 2;
-  mark.dataset.mark = marks.get(message.groupId) ?? "";
-  setText(mark, mark.hidden ? "" : message.groupId.slice(0, 4));
-}
-
-function stateOf(message) {
-  if (message.deliveryStatus === DeliveryStatus.Published) return { name: "sent", text: "Sent" };
-  if (message.deliveryStatus === DeliveryStatus.Unpublished) return { name: "waiting", text: "Waiting" };
-  return { name: "failed", text: `Not sent: ${failureText(message.failure)}` };
+function updateEntry(element, { kind, text }, person) {
+  if (kind === "day") return setText(element, text);
+  if (element.firstChild) return;
+  const more = () => attempt(() => person.showEarlier());
+  element.append(make("button", { class: "quiet", type: "button", textContent: "Show earlier messages", onclick: more }));
 }

@@ -10,6 +10,7 @@ const PREFIX = "dovetail-demo.";
 const keyName = (person) => `${PREFIX}key.${person}`;
 const offlineName = (person) => `${PREFIX}offline.${person}`;
 const openName = (person) => `${PREFIX}open.${person}`;
+const deviceName = (device) => `${PREFIX}device.${device}`;
 
 /** The signer of a person, the same one after a reload. */
 export function signerOf(person) {
@@ -22,6 +23,15 @@ export function signerOf(person) {
   return createEOASigner(key);
 }
 
+/**
+ * The key that seals a person's archives. A real app keeps one of its own, or makes it of a passphrase;
+ * here it comes from the wallet, so that each device of the person has it.
+ */
+export async function archiveKeyOf(person) {
+  const text = `dovetail demo archive ${localStorage.getItem(keyName(person))}`;
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
+}
+
 /** Whether a person is offline, the same in every tab. */
 export const offline = {
   read: (person) => localStorage.getItem(offlineName(person)) !== null,
@@ -29,6 +39,12 @@ export const offline = {
     if (value) localStorage.setItem(offlineName(person), "yes");
     else localStorage.removeItem(offlineName(person));
   },
+};
+
+/** Whether a further device was opened once: it is there again after a reload. */
+export const device = {
+  read: (key) => localStorage.getItem(deviceName(key)) !== null,
+  write: (key) => localStorage.setItem(deviceName(key), "yes"),
 };
 
 /** The chat this tab shows of a person, kept over a reload. */
@@ -40,11 +56,15 @@ export const openChat = {
   },
 };
 
-/** Tells what another tab did: `onSwitch(person)` for the network switch, `onNewKey()` after it started over. */
-export function followOtherTabs({ onSwitch, onNewKey }) {
+/**
+ * Tells what another tab did: `onSwitch(person)` for the network switch, `onDevice()` for a further
+ * device, `onNewKey()` after it started over.
+ */
+export function followOtherTabs({ onSwitch, onDevice, onNewKey }) {
   addEventListener("storage", ({ key, newValue }) => {
     const [kind, person] = key?.startsWith(PREFIX) ? key.slice(PREFIX.length).split(".") : [];
     if (kind === "offline") onSwitch(person);
+    if (kind === "device" && newValue !== null) onDevice();
     if (kind === "key" && newValue !== null) onNewKey();
   });
 }

@@ -240,6 +240,232 @@ test("a stranger's message is a request: accept, block, unblock", async () => {
   });
 });
 
+/** Opens what can be done about the message with a text, by keyboard, and chooses. */
+async function actOn(page, person, text, choice) {
+  const bubble = pane(page, person).locator(".bubble", { has: page.locator(".text", { hasText: text }) });
+  await bubble.locator(".act").focus();
+  await page.keyboard.press("Enter");
+  await bubble.locator(".acts").waitFor();
+  await bubble.locator(`.acts ${choice}`).focus();
+  await page.keyboard.press("Enter");
+}
+
+test("reactions, replies, edits and deletions show on both sides, by keyboard", async () => {
+  await inPage(async (page) => {
+    await startChat(page, "ada");
+    await write(page, "ada", "Tea or coffee?");
+    await rows(page, "ben", "requests").click();
+    await pane(page, "ben").locator('[data-decide="allow"]').click();
+    const ada = pane(page, "ada");
+    const ben = pane(page, "ben");
+
+    // A reaction, the same of the other side, and one of them taken back.
+    await actOn(page, "ben", "Tea or coffee?", '[data-emoji="👍"]');
+    const reaction = (person) => pane(page, person).locator('.reaction[data-emoji="👍"]');
+    await reaction("ada").waitFor();
+    assert.equal(await reaction("ada").getAttribute("aria-label"), "👍 from Ben");
+    await reaction("ada").click();
+    for (const person of PEOPLE) await until(page, (id) => document.querySelector(`#pane-${id} .reaction`)?.textContent === "👍 2", person);
+    assert.equal(await reaction("ben").getAttribute("aria-pressed"), "true");
+    await actOn(page, "ben", "Tea or coffee?", '[data-emoji="👍"]');
+    for (const person of PEOPLE) await until(page, (id) => document.querySelector(`#pane-${id} .reaction`)?.textContent === "👍", person);
+    assert.equal(await reaction("ben").getAttribute("aria-pressed"), "false");
+
+    // A reply; Escape leaves it first.
+    await actOn(page, "ben", "Tea or coffee?", '[data-act="reply"]');
+    await ben.locator(".about").waitFor();
+    await page.keyboard.press("Escape");
+    assert.ok(await ben.locator(".about").isHidden());
+    await actOn(page, "ben", "Tea or coffee?", '[data-act="reply"]');
+    assert.match(await ben.locator(".about").textContent(), /Reply to Ada Tea or coffee\?/);
+    await page.keyboard.type("Coffee");
+    await page.keyboard.press("Enter");
+    await untilShown(page, "ada", 2);
+    assert.equal(await ada.locator(".quote:visible").textContent(), "You: Tea or coffee?");
+    assert.equal(await ben.locator(".quote:visible").textContent(), "Ada: Tea or coffee?");
+    assert.deepEqual(await texts(page, "ada"), ["Tea or coffee?", "Coffee"]);
+
+    // An edit reaches the message and the line above its reply.
+    await actOn(page, "ada", "Tea or coffee?", '[data-act="edit"]');
+    await page.keyboard.press("ControlOrMeta+a");
+    await page.keyboard.type("Tea or juice?");
+    await page.keyboard.press("Enter");
+    await until(page, () => document.querySelector("#pane-ben .bubble .text").textContent === "Tea or juice?");
+    assert.equal(await ben.locator(".bubble .edited").first().textContent(), "Edited");
+    assert.equal(await ben.locator(".quote:visible").textContent(), "Ada: Tea or juice?");
+    assert.ok(await ben.locator('.bubble:not(.own) [data-act="delete"]').isHidden(), "only own messages");
+
+    await actOn(page, "ada", "Tea or juice?", '[data-act="delete"]');
+    for (const person of PEOPLE) {
+      await pane(page, person).locator(".bubble.deleted").waitFor();
+      assert.deepEqual(await texts(page, person), ["Deleted", "Coffee"]);
+      assert.ok(await pane(page, person).locator(".bubble.deleted .act").isHidden());
+      assert.equal(await pane(page, person).locator(".bubble.deleted .reaction").count(), 0);
+    }
+    assert.equal(await pane(page, "ben").locator(".row-last").textContent(), "You: Coffee");
+  });
+});
+
+test("the inspector shows consent records with their times, and the rule that chose the winner", async () => {
+  await inPage(async (page) => {
+    for (const name of ["offline", "write", "online"]) await step(page, name);
+    await phase(page, "done");
+    const { winner, groups } = await inspected(page, "ada");
+    const drawer = pane(page, "ada").locator(".inspector");
+    const rules = await drawer.locator(".why li").evaluateAll((all) =>
+      all.map((item) => [item.querySelector("b").textContent, item.querySelector(".badge").textContent, item.querySelector(".compared").textContent]),
+    );
+    assert.deepEqual(
+      rules.map(([rule, outcome]) => [rule, outcome]),
+      [["Live before restored", "equal"], ["Greatest activity", "decides"], ["Greatest id", "not needed"]],
+    );
+    // What is shown bears out the rule: the winner has the later of the two times.
+    const times = new Map([...rules[1][2].matchAll(/([0-9a-f]{4}): (\d\d:\d\d:\d\d\.\d{3})/g)].map(([, id, time]) => [id, time]));
+    assert.equal(times.size, 2);
+    for (const id of groups) assert.ok(times.get(winner[0].slice(0, 4)) >= times.get(id.slice(0, 4)));
+
+    const records = () => drawer.locator(".consents li").allTextContents();
+    const before = await records();
+    assert.equal(before.length, 3, "each group, and the inbox");
+    for (const [at, id] of groups.entries()) assert.match(before[at], new RegExp(`^Group ${id.slice(0, 4)}: allowed, (at time 0|decided \\d\\d:)`));
+    assert.match(before[2], /^Ben’s inbox: no record/);
+
+    await pane(page, "ada").locator(".block").click();
+    await until(page, () => [...document.querySelectorAll("#pane-ada .consents li")].filter((item) => /: denied, decided \d\d:/.test(item.textContent)).length === 2);
+  });
+});
+
+/** Opens Ada's second device from her header, by keyboard. */
+async function openSecond(page) {
+  await pane(page, "ada").locator(".menu summary").focus();
+  await page.keyboard.press("Enter");
+  await pane(page, "ada").locator('[data-menu="device"]').focus();
+  await page.keyboard.press("Enter");
+  await pane(page, "ada-2").waitFor();
+}
+
+test("a second device of Ada's: messages reach both, a block made on one appears on the other, a reload keeps it", async () => {
+  await inPage(async (page) => {
+    await startChat(page, "ada");
+    await write(page, "ada", "Hello from one");
+    await rows(page, "ben", "requests").click();
+    await pane(page, "ben").locator('[data-decide="allow"]').click();
+    await openSecond(page);
+    assert.ok(await pane(page, "ada").locator('[data-menu="device"]').isDisabled());
+    assert.equal(await pane(page, "ada").locator(".inbox").textContent(), await pane(page, "ada-2").locator(".inbox").textContent());
+    assert.equal(await page.locator("#pane-ada-2 .who h2").textContent(), "Ada second device");
+
+    // Each side's next message is read by both devices.
+    await rows(page, "ada-2", "chats").waitFor();
+    await write(page, "ben", "Hello to both");
+    await rows(page, "ada-2", "chats").click();
+    await pane(page, "ada-2").locator(".bubble .text", { hasText: "Hello to both" }).waitFor();
+    await write(page, "ada-2", "From the other one");
+    await untilShown(page, "ada", 3);
+    assert.deepEqual(await texts(page, "ada"), ["Hello from one", "Hello to both", "From the other one"]);
+    assert.ok(await pane(page, "ada").locator(".bubble.own", { hasText: "From the other one" }).isVisible());
+    const installations = [];
+    for (const device of ["ada", "ada-2"]) {
+      installations.push((await inspected(page, device)).installation);
+      await page.keyboard.press("Escape");
+    }
+    assert.notEqual(...installations);
+
+    // Decided offline on one, known on the other once both synced; and back.
+    await pane(page, "ada-2").locator(".switch").click();
+    await pane(page, "ada-2").locator(".block").click();
+    await rows(page, "ada-2", "blocked").waitFor({ state: "attached" });
+    assert.equal(await rows(page, "ada", "blocked").count(), 0);
+    await pane(page, "ada-2").locator(".switch").click();
+    await rows(page, "ada", "blocked").waitFor({ state: "attached" });
+    assert.equal(await rows(page, "ada", "chats").count(), 0);
+    await pane(page, "ada").locator('[data-decide="allow"]').click();
+    // Three panes beside each other show list and thread in turn.
+    await rows(page, "ada-2", "chats").waitFor({ state: "attached" });
+
+    await page.reload();
+    await pane(page, "ada-2").waitFor();
+    await rows(page, "ada-2", "chats").waitFor({ state: "attached" });
+    assert.equal(await rows(page, "ada-2", "blocked").count(), 0);
+  });
+});
+
+test("on a phone the second device is a third side, and the story is told as before", async () => {
+  await inPage(
+    async (page) => {
+      await openSecond(page);
+      assert.ok(await pane(page, "ada").isHidden());
+      assert.equal(await widerThanWindow(page), false);
+      assert.equal(await page.locator("#people button").count(), 3);
+      for (const name of ["offline", "write", "online"]) await step(page, name);
+      await phase(page, "done");
+      await page.click('#people [data-person="ada"]');
+      assert.ok(await pane(page, "ada-2").isHidden());
+      await untilShown(page, "ada", 2);
+      await page.click("#restart");
+      await Promise.all([page.waitForNavigation(), page.click('#restart-dialog [value="restart"]')]);
+      await page.waitForSelector("#story:not([hidden])");
+      assert.equal(await page.locator(".pane").count(), 2);
+      const databases = await page.evaluate(async () => (await indexedDB.databases()).map(({ name }) => name));
+      assert.ok(!databases.includes("dovetail-demo-ada-2"));
+    },
+    { viewport: PHONE },
+  );
+});
+
+/** Saves an archive of a person's from the menu: the path of the file. */
+async function saveArchive(page, person) {
+  await pane(page, person).locator(".menu summary").click();
+  const [download] = await Promise.all([page.waitForEvent("download"), pane(page, person).locator('[data-menu="save"]').click()]);
+  assert.equal(download.suggestedFilename(), `dovetail-${person}.archive`);
+  await pane(page, person).locator(".archive p", { hasText: "Archive saved" }).waitFor();
+  const chunks = [];
+  for await (const chunk of await download.createReadStream()) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+/** Restores a file from the menu, and gives what is said of it in the end. */
+async function restoreArchive(page, person, buffer) {
+  await pane(page, person).locator(".menu summary").click();
+  const [chooser] = await Promise.all([page.waitForEvent("filechooser"), pane(page, person).locator('[data-menu="restore"]').click()]);
+  await chooser.setFiles({ name: "some.archive", mimeType: "application/octet-stream", buffer });
+  await pane(page, person).locator(".archive progress").waitFor({ state: "hidden" });
+  return pane(page, person).locator(".archive p").textContent();
+}
+
+test("an archive saved on one device is restored on the other, with progress; a foreign or broken one says so", async () => {
+  await inPage(async (page) => {
+    await startChat(page, "ada");
+    await write(page, "ada", "Before the second device");
+    await untilShown(page, "ada", 1);
+    const saved = await saveArchive(page, "ada");
+    await openSecond(page);
+    const second = pane(page, "ada-2");
+    assert.equal(await second.locator(".bubble").count(), 0);
+
+    assert.match(await restoreArchive(page, "ada-2", Buffer.from("no archive at all")), /archive/i);
+    assert.ok(await second.locator(".archive.wrong").isVisible());
+    assert.match(await restoreArchive(page, "ben", saved), /Only the person who saved an archive can restore it/);
+    assert.equal(await second.locator(".bubble").count(), 0);
+
+    assert.match(await restoreArchive(page, "ada-2", saved), /^Restored: \d+ conversations, messages and decisions/);
+    const bar = await second.locator(".archive progress").evaluate(({ value, max }) => [value, max]);
+    assert.deepEqual(bar, [saved.length, saved.length], "progress reached the end");
+    await rows(page, "ada-2", "chats").click();
+    await second.locator(".bubble .text", { hasText: "Before the second device" }).waitFor();
+    // Again: nothing is there twice.
+    await restoreArchive(page, "ada-2", saved);
+    assert.deepEqual(await texts(page, "ada-2"), ["Before the second device"]);
+
+    // And the chat goes on.
+    await rows(page, "ben", "requests").click();
+    await write(page, "ben", "After it");
+    await second.locator(".bubble .text", { hasText: "After it" }).waitFor();
+    assert.deepEqual(await texts(page, "ada-2"), ["Before the second device", "After it"]);
+    assert.equal(await rows(page, "ada-2", "chats").count(), 1);
+  });
+});
+
 test("arrow keys move through the list, and a chat with nobody fails readably", async () => {
   await inPage(async (page) => {
     const ben = pane(page, "ben");
