@@ -16,6 +16,8 @@ import { run } from "./run.mjs";
 const glue = join(root, "js", "wasm");
 const ENTRIES = ["index", "worker", "archive-module"];
 const BUILDS_KEPT = 16;
+/** Leaves out places in sources and debug forms of values: only panics show them, every page loads them. */
+const LEAN = ["-Zlocation-detail=none", "-Zfmt-debug=none"];
 /** The features of the wasm modules, by name. */
 const MODULES = { dovetail: ["page"], dovetail_archive: ["archive"] };
 
@@ -49,7 +51,11 @@ export async function wasmBuild(profile, extra = [], name = "dovetail") {
   const features = [...MODULES[name], ...extra];
   const env = wasmEnv();
   // Development builds share their dependencies with the wasm tests, and so their flags.
-  if (profile === "release") env.CARGO_ENCODED_RUSTFLAGS = pathFlags.join("\x1f");
+  if (profile === "release") {
+    env.CARGO_ENCODED_RUSTFLAGS = [...pathFlags, ...LEAN].join("\x1f");
+    // These options are for development versions of the compiler; this lets others take them.
+    env.RUSTC_BOOTSTRAP = "1";
+  }
   const builds = join(cache, "wasm-builds");
   const kept = join(builds, wasmKey(profile, name, features, env));
   if (existsSync(kept)) {
@@ -91,9 +97,7 @@ async function scripts(profile) {
     external: ["./archive-module.js"],
     charset: "utf8",
     legalComments: "none",
-    // Identifiers stay readable in stack traces; compressed, shorter ones save little.
-    minifySyntax: profile === "release",
-    minifyWhitespace: profile === "release",
+    minify: profile === "release",
     sourcemap: profile === "release" ? false : "linked",
     absWorkingDir: root,
     logLevel: "warning",
