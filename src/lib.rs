@@ -51,6 +51,10 @@
 //!   group go on; everything else that is owed stays owed.
 //! - What was written before an own removal and did not reach its place is failed, also when the
 //!   installation is added again; messages of an earlier stay are shown by nobody.
+//! - A Welcome is opened once, and kept in memory while identity is fetched: nothing of it is written
+//!   before all is judged, and a crash opens it again from the topic.
+//! - What a revoked device of the inbox tells in a sync group decides nothing; a block reaches the groups
+//!   of a DM that have a record or come later, not a copy that was here before without one.
 //! - There is no lock between tabs in the core: revisions decide. Only background reading is left
 //!   to one tab at a time, to save work.
 #![forbid(unsafe_code)]

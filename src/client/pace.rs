@@ -5,7 +5,6 @@
 //! or a sync gets both at once.
 
 use std::cell::{Cell, RefCell, RefMut};
-
 use std::rc::Rc;
 
 use futures::lock::Mutex;

@@ -6,10 +6,7 @@
 //! A step that does not apply goes back to the savepoint before it; when the message was authentic
 //! the ratchet step alone is kept.
 
-use crate::base::{InstallationId, Map, Set};
-
-use crate::base::Version;
-use crate::base::{MessageId, SequenceId};
+use crate::base::{InstallationId, Map, MessageId, SequenceId, Set, Version};
 use crate::commit::Verdict;
 use crate::commit::kinds::{Place, unsupported};
 use crate::delivery::Incoming;
