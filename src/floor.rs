@@ -1,11 +1,9 @@
 //! The floor the benchmark compares with: a DM of two members on bare MLS, in memory, without a
 //! store, rules, delivery or threads. Compiled only with the feature `floor`; never shipped.
 
-use std::collections::BTreeSet;
-
 use wasm_bindgen::prelude::*;
 
-use crate::base::{GroupId, InboxId, Nanos};
+use crate::base::{GroupId, InboxId, Nanos, Set};
 use crate::commit::{Latest, plan};
 use crate::members::{Entry, Reference, Resolution, States};
 use crate::meta::component::GROUP_MEMBERSHIP;
@@ -57,14 +55,14 @@ impl Floor {
         let latest = [(a, crate::base::SequenceId(1)), (b, crate::base::SequenceId(2))].into();
         for (inbox, at, id) in [(a, 1, keys.id()), (b, 2, other.id())] {
             let reference = Reference { inbox, sequence_id: crate::base::SequenceId(at) };
-            states.insert(reference, Resolution::Installations(BTreeSet::from([id])));
+            states.insert(reference, Resolution::Installations(Set::from([id])));
         }
         let wanted = Latest {
-            add: &BTreeSet::from([b]),
-            remove: &BTreeSet::new(),
+            add: &Set::from([b]),
+            remove: &Set::new(),
             latest: &latest,
             states: &states,
-            usable: &BTreeSet::from([other.id()]),
+            usable: &Set::from([other.id()]),
         };
         let before = group.facts();
         let delta = plan(&before, (a, keys.id()), &wanted).map_err(js)?.membership.unwrap_or_default();
