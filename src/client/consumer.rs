@@ -215,7 +215,7 @@ impl Consumer {
         let mut threads = load::all::<ThreadRow>(&store.read(threads).await?)?;
         threads.retain(|thread| self.reader.selection.covers(thread));
         let mut reads = vec![Read::Key(CountersRow::TABLE, CountersRow::KEY.to_vec())];
-        reads.extend(threads.iter().map(|thread| self.first_due(thread)));
+        reads.extend(threads.iter().flat_map(|thread| self.first_due(thread)));
         let answers = store.read(reads).await?;
         let (counters, firsts) = answers.split_first().ok_or_else(|| Error::bug("no answer"))?;
         let last = load::rows::<CountersRow>(counters)?.first().map_or(0, |counters| counters.delivery);
@@ -225,20 +225,22 @@ impl Consumer {
         Ok(())
     }
 
-    /// The read of a thread's first message that was not acknowledged. The groups of one are in
+    /// The reads of a thread's first message that was not acknowledged. The groups of one are in
     /// scope together, so what is acknowledged of any is acknowledged of all.
-    fn first_due(&self, thread: &ThreadRow) -> Read {
+    fn first_due(&self, thread: &ThreadRow) -> [Read; 2] {
         let places = self.places.borrow();
         let places = thread.groups.iter().filter_map(|entry| places.get(&entry.group));
         let done = places.copied().max().unwrap_or_default().max(self.all.get());
-        let prefix = thread.id.to_key();
-        Read::Range {
-            table: Table::Messages,
-            index: Some(Index::ThreadDelivery),
-            from: Some([prefix.as_slice(), &(done + 1).to_be_bytes()].concat()),
-            to: after_prefix(&prefix),
-            descending: false,
-            limit: Some(1),
-        }
+        [false, true].map(|silent| {
+            let prefix = MessageRow::listed(thread.id, silent);
+            Read::Range {
+                table: Table::Messages,
+                index: Some(Index::ThreadDelivery),
+                from: Some([prefix.as_slice(), &(done + 1).to_be_bytes()].concat()),
+                to: after_prefix(&prefix),
+                descending: false,
+                limit: Some(1),
+            }
+        })
     }
 }

@@ -83,11 +83,12 @@ pub(super) async fn decide_about(
 
 /// A block comes after what was written before it, whatever the clock says now.
 async fn overtake(step: &mut Step<'_>, thread: ThreadId, named: &[GroupId]) -> Result<(), Error> {
-    let mut reads = vec![history::waiting(thread)];
+    let mut reads: Vec<_> = [false, true].map(|silent| history::waiting(thread, silent)).into();
+    let kinds = reads.len();
     reads.extend(named.iter().map(|id| load::group(*id)));
     let answers = step.inner.store.read(reads).await?;
-    let Some((waiting, groups)) = answers.split_first() else { return Ok(()) };
-    let waiting: Vec<MessageRow> = load::rows(waiting)?;
+    let (waiting, groups) = answers.split_at(kinds.min(answers.len()));
+    let waiting: Vec<MessageRow> = load::all(waiting)?;
     for (group, found) in named.iter().zip(groups) {
         for row in consent::overtaken(&waiting, *group, step.unit.now) {
             step.unit.changes.put(&row);
