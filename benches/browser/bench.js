@@ -51,7 +51,9 @@ async function run() {
   const database = await floorWrites.twin(`${ada.dbPath}-floor`, ada.dbPath);
   const plain = new TextEncoder().encode(TEXT);
 
-  // Sends. Offline first: nothing else is at work. Then online, with publishing beside it.
+  // Sends. Offline first: nothing else is at work. Then online, with publishing and read-back beside
+  // it; the receiver's client, which shares this page, sleeps meanwhile: it is measured below.
+  ben.delivery.offline = true;
   for (const online of [false, true]) {
     const where = online ? "online" : "offline";
     ada.delivery.offline = !online;
