@@ -99,11 +99,9 @@ impl Inner {
         Ok(found.map(|(row, revision)| (row.0, revision)))
     }
 
-    /// Envelopes kept of a topic: held or rejected.
-    pub(super) async fn kept_envelopes(&self, topic: Topic) -> Result<Vec<EnvelopeRow>, StoreError> {
-        let answer =
-            self.store.read(vec![Read::prefix(Table::Envelopes, &EnvelopeRow::topic_prefix(topic))]).await?;
-        rows(answer.first().map_or(&[], Vec::as_slice))
+    /// Envelopes kept under a prefix: those that wait, or those that were refused for good.
+    pub(super) async fn kept_envelopes(&self, prefix: &[u8]) -> Result<Vec<EnvelopeRow>, StoreError> {
+        all(&self.store.read(vec![Read::prefix(Table::Envelopes, prefix)]).await?)
     }
 }
 
