@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::{Gather as _, GroupId, MessageId, Topic};
 use crate::client::{Client, Inner, load};
 use crate::consent::{Entity, State};
+use crate::engine::consent::groups_of;
 use crate::engine::event::Event;
 use crate::error::Error;
 use crate::store::rows::{InstallationRow, MessageRow, MessageStatus};
@@ -110,8 +111,10 @@ impl Inner {
                     cache.clear();
                     continue;
                 }
+                // One of a thread's groups, which itself need not be loaded.
                 Event::Consent { entity: Entity::Conversation(group), .. } => {
-                    cache.groups.get(group).map(|ctx| (*group, ctx.row.thread()))
+                    cache.threads.retain(|_, thread| !groups_of(thread).contains(group));
+                    continue;
                 }
                 other => other.place(),
             };

@@ -46,6 +46,7 @@ mod shared_welcomes;
 mod simulation;
 mod streams;
 mod tabs;
+mod thread_consent;
 mod union;
 mod welcome_pointers;
 mod welcomes;
