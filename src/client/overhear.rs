@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use crate::base::{Gather as _, GroupId, MessageId, Topic};
 use crate::client::{Client, Inner, load};
 use crate::consent::{Entity, State};
-use crate::engine::consent::groups_of;
 use crate::engine::event::Event;
 use crate::error::Error;
 use crate::store::rows::{InstallationRow, MessageRow, MessageStatus};
@@ -111,10 +110,8 @@ impl Inner {
                     cache.clear();
                     continue;
                 }
-                // One of a thread's groups, which itself need not be loaded.
                 Event::Consent { entity: Entity::Conversation(group), .. } => {
-                    cache.threads.retain(|_, thread| !groups_of(thread).contains(group));
-                    continue;
+                    cache.groups.get(group).map(|ctx| (*group, ctx.row.thread()))
                 }
                 other => other.place(),
             };
