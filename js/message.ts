@@ -158,7 +158,10 @@ export async function readMessages<ContentTypes>(
 ): Promise<DecodedMessage<ContentTypes>[]> {
   const room = new Room();
   const messages: DecodedMessage<ContentTypes>[] = [];
-  for (const raw of raws) messages.push(await readMessage<ContentTypes>(codecs, raw, room));
+  for (const raw of raws) {
+    const read = readMessage<ContentTypes>(codecs, raw, room);
+    messages.push(read instanceof Promise ? await read : read);
+  }
   return messages;
 }
 
