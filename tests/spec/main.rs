@@ -42,6 +42,7 @@ mod proposals;
 mod races;
 mod readers;
 mod rejoin;
+mod revoked;
 mod shared_welcomes;
 mod simulation;
 mod streams;
