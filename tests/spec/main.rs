@@ -34,6 +34,7 @@ mod history;
 mod input;
 mod installations;
 mod key_packages;
+mod large_groups;
 mod leaving;
 mod lies;
 mod merging;
