@@ -310,7 +310,7 @@ export interface RawMessage {
   editedAtNs?: bigint;
   /** Who took it back. */
   deletedByInboxId?: string;
-  /** Reactions to it in their order, those that take one back among them. */
+  /** Reactions to it in their order, those that take one back among them: the newest 500. */
   reactions?: RawMessage[];
   /** What it answers, if that is still there; without what hangs on that. */
   inReplyTo?: RawMessage;

@@ -382,7 +382,7 @@ export interface InspectedGroup {
   pendingIntents: PendingIntent[];
   /** Why it waits, if it does. */
   hold?: Hold;
-  /** Envelopes refused for good, with the rule they break. */
+  /** Envelopes refused for good, with the rule they break: the newest 127. */
   rejected: Rejection[];
   failedInstallations: FailedInstallation[];
 }

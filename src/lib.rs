@@ -25,7 +25,7 @@
 //! | the key package | `client::key_packages`, [`engine::key_packages`] |
 //! | a change of a group | `client::operate`, [`engine::operations`], [`engine::build`], [`engine::settle`] |
 //! | members who leave, or whose identity moved | [`engine::leave`], `client::refresh` |
-//! | messages about messages | [`wire::about`], [`engine::annotations`], `client::judge`, `client::hung` |
+//! | messages about messages | [`wire::about`], [`engine::annotations`], [`engine::judge`], `client::judge`, `client::hung` |
 //! | messages that disappear | [`engine::settle`], [`engine::expire`], `client::expiry` |
 //! | events | [`engine::event`], `client::events`, `client::event_queue`, `client::overhear` |
 //! | the durable stream, replay | [`engine::reader`], `client::reader`, `client::consumer`, `client::replay` |

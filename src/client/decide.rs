@@ -91,11 +91,12 @@ async fn overtake(step: &mut Step<'_>, thread: &ThreadCtx, named: &[GroupId]) ->
             groups.push(*group);
         }
     }
-    let mut reads = vec![history::waiting(thread.id)];
+    let mut reads: Vec<_> = [false, true].map(|silent| history::waiting(thread.id, silent)).into();
+    let kinds = reads.len();
     reads.extend(groups.iter().map(|id| load::group(*id)));
     let answers = step.inner.store.read(reads).await?;
-    let Some((waiting, found)) = answers.split_first() else { return Ok(()) };
-    let waiting: Vec<MessageRow> = load::rows(waiting)?;
+    let (waiting, found) = answers.split_at(kinds.min(answers.len()));
+    let waiting: Vec<MessageRow> = load::all(waiting)?;
     for (group, found) in groups.iter().zip(found) {
         for row in consent::overtaken(&waiting, *group, step.unit.now) {
             step.unit.changes.put(&row);

@@ -6,7 +6,9 @@ use crate::client::{Client, load};
 use crate::consent::{Entity, Record, State};
 use crate::engine::welcomes;
 use crate::error::Error;
-use crate::store::rows::{EnvelopeState, GroupRow, IntentRow, IntentState, Operation, ThreadRow};
+use crate::store::rows::{
+    EnvelopeRow, EnvelopeState, GroupRow, IntentRow, IntentState, Operation, ThreadRow,
+};
 
 /// A conversation from within.
 #[derive(Clone)]
@@ -34,7 +36,7 @@ pub struct GroupInspection {
     pub pending_intents: usize,
     /// The same, one by one.
     pub intents: Vec<PendingIntent>,
-    /// Envelopes refused for good: position, requirement id or code, reason.
+    /// The newest envelopes refused for good: position, requirement id or code, reason.
     pub rejected: Vec<(SequenceId, String, String)>,
     /// Installations we added whose Welcome the service refused, remembered for a few epochs: they
     /// are in the group and do not know of it.
@@ -98,11 +100,12 @@ impl Client {
         let consent = self.0.consent_of(Entity::Conversation(group)).await?;
         self.0.recheck(group).await?;
         let mut rejected = Vec::new();
-        for envelope in self.0.kept_envelopes(Topic::Group(group)).await? {
+        for envelope in self.0.kept_envelopes(&EnvelopeRow::rejected(Topic::Group(group))).await? {
             if let EnvelopeState::Rejected(code, reason) = envelope.state {
                 rejected.push((envelope.sequence_id, code, reason));
             }
         }
+        rejected.sort_unstable();
         self.0
             .step(async |step| {
                 let ctx = step.need_group(group).await?;

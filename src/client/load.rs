@@ -9,8 +9,8 @@ use crate::engine::state::{GroupCtx, MlsState, ThreadCtx};
 use crate::error::Error;
 use crate::mls::{self, Scratch};
 use crate::store::rows::{
-    AnnotationRow, AttemptRow, ConsentRow, CountersRow, EnvelopeRow, GroupRow, GroupState, IntentRow,
-    MessageRow, MlsGlobalRow, MlsPageRow, NotesRow, PositionRow, Row, ThreadRow, TranscriptRow,
+    AttemptRow, ConsentRow, CountersRow, EnvelopeRow, GroupRow, GroupState, IntentRow, MessageRow,
+    MlsGlobalRow, MlsPageRow, NotesRow, PositionRow, Row, ThreadRow, TranscriptRow,
 };
 use crate::store::{Read, Record, Store, StoreError, Table};
 
@@ -32,18 +32,6 @@ pub fn group(id: GroupId) -> Read {
 /// The read of a thread's notes.
 pub fn notes(thread: ThreadId) -> Read {
     Read::Key(Table::Annotations, NotesRow::key_of(thread))
-}
-
-/// The read of what was said about a message.
-pub fn about(target: MessageId) -> Read {
-    Read::prefix(Table::Annotations, &AnnotationRow::target_prefix(target))
-}
-
-/// The answer to [`about`]. Who names a target chooses it freely, and so may hit a key of another
-/// form.
-pub fn annotations(records: &[Record]) -> Result<Vec<AnnotationRow>, StoreError> {
-    let own = records.iter().filter(|record| record.key.len() == AnnotationRow::KEY_LEN);
-    own.map(|record| AnnotationRow::decode(&record.body)).collect()
 }
 
 /// The reads that [`consent`] is answered from.
@@ -121,11 +109,9 @@ impl Inner {
         Ok(found.map(|(row, revision)| (row.0, revision)))
     }
 
-    /// Envelopes kept of a topic: held or rejected.
-    pub(super) async fn kept_envelopes(&self, topic: Topic) -> Result<Vec<EnvelopeRow>, StoreError> {
-        let answer =
-            self.store.read(vec![Read::prefix(Table::Envelopes, &EnvelopeRow::topic_prefix(topic))]).await?;
-        rows(answer.first().map_or(&[], Vec::as_slice))
+    /// Envelopes kept under a prefix: those that wait, or those that were refused for good.
+    pub(super) async fn kept_envelopes(&self, prefix: &[u8]) -> Result<Vec<EnvelopeRow>, StoreError> {
+        all(&self.store.read(vec![Read::prefix(Table::Envelopes, prefix)]).await?)
     }
 }
 

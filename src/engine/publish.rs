@@ -16,7 +16,7 @@ use crate::delivery::{Outgoing, Receipt};
 use crate::engine::event::Event;
 use crate::engine::state::GroupCtx;
 use crate::engine::unit::Unit;
-use crate::engine::{devices, leave, send, settle};
+use crate::engine::{annotations, devices, leave, send, settle};
 use crate::error::Error;
 use crate::mls::{self};
 use crate::store::rows::{
@@ -256,6 +256,7 @@ pub fn end_all(ctx: &mut GroupCtx, rows: Vec<MessageRow>, code: &str, unit: &mut
 
 /// Marks a message as failed for good.
 pub fn fail_message(mut row: MessageRow, code: &str, unit: &mut Unit) {
+    annotations::take_off(&row, unit);
     let previous = std::mem::replace(&mut row.status, MessageStatus::Failed(code.to_owned()));
     let (id, group, thread, status) = (row.id, row.group, row.thread, row.status.clone());
     unit.changes.put(&row);

@@ -31,6 +31,7 @@ pub fn message(
     // Absent only when the app deleted it meanwhile; a second echo finds it published already.
     let Some(mut row) = row.filter(|row| row.status != MessageStatus::Published) else { return };
     let implied = implied(thread, &row, unit.now);
+    annotations::take_off(&row, unit);
     let previous = std::mem::replace(&mut row.status, MessageStatus::Published);
     row.sent_ns = server_ns;
     row.sequence_id = at;

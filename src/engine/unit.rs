@@ -131,10 +131,9 @@ impl Unit {
 
     /// What this step stores about a message.
     pub fn annotations(&self, target: MessageId) -> Vec<AnnotationRow> {
+        let prefix = AnnotationRow::about(target);
         let about = |write: &Write| match write {
-            Write::Put { table: Table::Annotations, key, body, .. }
-                if key.len() == AnnotationRow::KEY_LEN && key.starts_with(target.as_bytes()) =>
-            {
+            Write::Put { table: Table::Annotations, key, body, .. } if key.starts_with(&prefix) => {
                 AnnotationRow::decode(body).ok()
             }
             _ => None,

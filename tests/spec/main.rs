@@ -23,6 +23,7 @@ mod disappearing;
 mod dm;
 mod events;
 mod exactly_once;
+mod flood;
 mod gang;
 mod groups;
 mod groups_authority;
