@@ -1,13 +1,22 @@
 //! Before a step commits: what the edits and deletions it stores do to messages, whichever of them
-//! were stored before (PROC-037).
+//! were stored before (PROC-037); and whether transcripts it stores are there already.
 
 use crate::client::driver::Step;
 use crate::client::said::{named, said};
 use crate::engine::judge::{Case, judge};
+use crate::engine::transcripts::keep_number;
 use crate::error::Error;
 use crate::store::Read;
 
 impl Step<'_> {
+    /// Looks for the transcripts that [`crate::engine::unit::Unit::transcripts`] names.
+    pub(super) async fn keep_numbers(&mut self) -> Result<(), Error> {
+        let ids = std::mem::take(&mut self.unit.transcripts);
+        let stored = self.inner.message_rows(&ids).await?;
+        stored.iter().flatten().for_each(|row| keep_number(row, &mut self.unit));
+        Ok(())
+    }
+
     /// Looks at every message that [`crate::engine::unit::Unit::judged`] names.
     pub(super) async fn judge(&mut self) -> Result<(), Error> {
         let mut targets = std::mem::take(&mut self.unit.judged);

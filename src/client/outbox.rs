@@ -34,7 +34,21 @@ impl Inner {
 
     /// Publishes until nothing is left to do. While more is being sent, a `lazy` run leaves what may
     /// wait to the next one: then it answers true.
+    ///
+    /// A change that the service refuses for good is given up, and what is behind it goes on; whoever
+    /// asked for the run is told of it at its end, and whoever asked for the change in any case.
     pub(super) async fn work_off(self: &Rc<Self>, group: GroupId, lazy: bool) -> Result<bool, Error> {
+        let mut refused = None;
+        let more = self.work(group, lazy, &mut refused).await?;
+        refused.filter(|_| !lazy).map_or(Ok(more), Err)
+    }
+
+    async fn work(
+        self: &Rc<Self>,
+        group: GroupId,
+        lazy: bool,
+        refused: &mut Option<Error>,
+    ) -> Result<bool, Error> {
         // Another tab may have left work behind. What was just sent here found the group as it is.
         if !lazy || !self.is_sending() {
             self.recheck(group).await?;
@@ -65,9 +79,17 @@ impl Inner {
                         self.reopen_outdated(group).await?;
                     } else {
                         let all = attempts.len() < publish::BATCH;
-                        // The next ones are gathered again.
-                        if self.publish(group, attempts, lazy).await? && all {
-                            return Ok(true);
+                        let commit = attempts.iter().any(|attempt| attempt.commit);
+                        match self.publish(group, attempts, lazy).await {
+                            Err(error) if commit && error.code == "delivery.refused" => {
+                                *refused = refused.take().or(Some(error));
+                            }
+                            // The next ones are gathered again.
+                            done => {
+                                if done? && all {
+                                    return Ok(true);
+                                }
+                            }
                         }
                     }
                 }

@@ -27,6 +27,8 @@ pub struct Unit {
     pub ended: Vec<Ended>,
     /// Messages that were edited or taken back: looked at before the step commits.
     pub judged: Vec<MessageId>,
+    /// Transcripts it stores: looked up before the step commits, because an archive may have been first.
+    pub transcripts: Vec<MessageId>,
     /// Consent records of other own devices met in it, to be merged before it is committed.
     pub received: Vec<Record>,
     /// It makes decisions the own devices are to be told of.
@@ -46,6 +48,7 @@ impl Unit {
             events: Vec::new(),
             ended: Vec::new(),
             judged: Vec::new(),
+            transcripts: Vec::new(),
             received: Vec::new(),
             owes: false,
             counters,

@@ -7,6 +7,7 @@ mod adversary;
 mod annotations;
 mod apart;
 mod archive;
+mod archive_again;
 mod archive_consent;
 mod archive_dm;
 mod archive_strict;
