@@ -34,9 +34,19 @@ pub fn notes(thread: ThreadId) -> Read {
     Read::Key(Table::Annotations, NotesRow::key_of(thread))
 }
 
-/// The state that a record of consent gives, or its absence (CONS-001).
-pub fn consent(records: &[Record]) -> Result<State, StoreError> {
-    Ok(state_of(rows::<ConsentRow>(records)?.first().map(|row| &row.0)))
+/// The reads that [`consent`] is answered from.
+pub fn consents(thread: ThreadId, group: GroupId) -> [Read; 2] {
+    let own = Entity::Conversation(group).to_key();
+    [Read::Key(Table::Threads, thread.to_key()), Read::Key(Table::Consent, own)]
+}
+
+/// The consent of a group's conversation: that of its thread, and the group's own while it belongs
+/// to none, as a DM that never came to life. No record is unknown (CONS-001).
+pub fn consent(thread: &[Record], own: &[Record]) -> Result<State, StoreError> {
+    match rows::<ThreadRow>(thread)?.pop() {
+        Some(row) => Ok(row.consent),
+        None => Ok(state_of(rows::<ConsentRow>(own)?.first().map(|row| &row.0))),
+    }
 }
 
 /// Reads one row by key, with its revision.

@@ -15,7 +15,7 @@ use crate::engine::state::GroupCtx;
 use crate::engine::unit::Unit;
 use crate::engine::{send, threads};
 use crate::error::Error;
-use crate::store::rows::{AttemptRow, GroupState, IntentState, Operation};
+use crate::store::rows::{AttemptRow, GroupKind, GroupState, IntentState, Operation};
 use crate::store::{Table, Write};
 
 /// A run ends after so many rounds, each of up to 50 messages; what is left goes on with the next
@@ -53,7 +53,7 @@ impl Inner {
         if !lazy || !self.is_sending() {
             self.recheck(group).await?;
         }
-        let (mut looked, mut ended) = (false, false);
+        let (mut looked, mut ended, mut removed) = (false, false, false);
         for _ in 0..ROUNDS {
             self.open()?;
             let work = self.next_work(group).await?;
@@ -100,6 +100,9 @@ impl Inner {
                 // Once a run: a commit that is given up again may pass later.
                 Work::EndProposals if std::mem::replace(&mut ended, true) => return Ok(false),
                 Work::EndProposals => self.end_proposals(group).await?,
+                // What is told waits until that is possible.
+                Work::RemoveLost if std::mem::replace(&mut removed, true) => return Ok(false),
+                Work::RemoveLost => self.remove_lost(group).await?,
                 Work::GiveUp(sends, code) => self.give_up(group, sends, code).await?,
             }
         }
@@ -109,11 +112,28 @@ impl Inner {
     async fn next_work(&self, group: GroupId) -> Result<Work, Error> {
         self.step(async |step| {
             let Some(ctx) = step.take_group(group).await? else { return Ok(Work::Nothing) };
-            let work = publish::next(&ctx);
+            let lost = ctx.row.kind == GroupKind::Sync && !self.is_sound(&ctx.row);
+            let work = publish::next(&ctx, lost);
             step.keep_group(ctx);
             Ok(work)
         })
         .await
+    }
+
+    /// Wants the devices out of a sync group that were revoked, and takes back what was encrypted for
+    /// them and has not left.
+    async fn remove_lost(self: &Rc<Self>, group: GroupId) -> Result<(), Error> {
+        let row = self
+            .step(async |step| {
+                let Some(mut ctx) = step.take_group(group).await? else { return Ok(None) };
+                publish::withdraw(&mut ctx, &mut step.unit);
+                let row = ctx.row.clone();
+                step.keep_group(ctx);
+                Ok(Some(row))
+            })
+            .await?;
+        self.refresh_members(row.as_slice()).await?;
+        Ok(())
     }
 
     /// True when reading back what left is put off.

@@ -34,6 +34,7 @@ pub mod receive;
 pub mod send;
 pub mod settings;
 pub mod settle;
+pub mod size;
 pub mod state;
 pub mod threads;
 pub mod transcripts;
