@@ -36,6 +36,8 @@ import type {
   Inspection,
 } from "./types.js";
 
+export type { RawEvent, RawEventFilter, RawFilter, RawSelection, RawTaken } from "./raw-readers.js";
+
 /** What the wasm glue exports besides its own initialiser. */
 export interface RawModule {
   /** The package's version. */
