@@ -29,6 +29,7 @@ export function remoteClient(link: Link, life: Life, { at, inboxId, installation
     giveBack();
     for (const listener of [...listeners]) forget(listener);
   };
+  // Also of one that was made after a crash which was not known here yet: nobody waits for it.
   const unwatch = life.watch(() => {
     release();
     link.tell(ROOT, "forget", at);
