@@ -20,6 +20,7 @@ export interface Lent {
  */
 export function remoteClient(link: Link, life: Life, { at, inboxId, installationId, giveBack }: Lent): RawClient {
   const listeners = new Set<number>();
+  const waiting = new Set<Promise<unknown>>();
   const forget = (listener: number) => {
     listeners.delete(listener);
     link.takeBack(listener);
@@ -37,7 +38,14 @@ export function remoteClient(link: Link, life: Life, { at, inboxId, installation
   const own: Partial<RawClient> = {
     inboxId,
     installationId,
-    close: () => link.call<void>(at, "close").finally(release),
+    close: async () => {
+      try {
+        await link.call(at, "close");
+      } finally {
+        // Calls under way are answered as far as they come, and need what was lent for that.
+        void Promise.allSettled(waiting).then(release);
+      }
+    },
     subscribe: async (filter, listener) => {
       const told = link.lend((_, [event]) => listener(event as RawEvent));
       listeners.add(told);
@@ -63,7 +71,13 @@ export function remoteClient(link: Link, life: Life, { at, inboxId, installation
     get: (target, name) => {
       // Whoever resolves a promise with a client asks for `then`.
       if (typeof name !== "string" || name === "then" || name in target) return Reflect.get(target, name) as unknown;
-      return (...args: unknown[]) => link.call(at, name, ...args);
+      return (...args: unknown[]) => {
+        const call = link.call(at, name, ...args);
+        waiting.add(call);
+        const settled = () => waiting.delete(call);
+        call.then(settled, settled);
+        return call;
+      };
     },
   });
 }

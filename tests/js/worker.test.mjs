@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { load, loadRemote } from "./load.mjs";
+import { deferred, load, loadRemote } from "./load.mjs";
 
 const EMPTY = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]);
 const ACCOUNT = { identifier: "0x7e5f4552091a69125d5dfcb7b8c2659029395bdf", identifierKind: 0 };
@@ -325,6 +325,27 @@ test("an app's delivery is called on the page, with its own this, and its answer
   await client.close();
   assert.deepEqual(service.ended, [["00"], ["01"]]);
   await assert.rejects(delivery.lookup([]), { code: "client.closed" });
+});
+
+test("a call under way when the client is closed still has its delivery", async () => {
+  const gate = deferred();
+  const pack = await start({
+    raw: {
+      canMessage: async () => {
+        await gate.promise;
+        return pack.made[0].delivery.lookup([]);
+      },
+    },
+  });
+  const client = await create(pack, { delivery: { ...quiet(), lookup: async () => [["aa"]] } });
+  const call = client.canMessage([ACCOUNT]);
+  await settled();
+  await client.close();
+  await settled();
+  gate.resolve();
+  assert.equal((await call).size, 1);
+  await settled();
+  await assert.rejects(pack.made[0].delivery.lookup([]), { code: "client.closed" });
 });
 
 test("what a delivery throws: refusals stay refusals, nonsense stays nonsense", async () => {
