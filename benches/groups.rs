@@ -17,11 +17,12 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use common::forge::Forger;
-use common::{User, World};
+use common::{User, World, crowd, secret_of};
 use dovetail::base::{GroupId, InboxId, SequenceId, Topic};
 use dovetail::client::NewGroup;
 use dovetail::delivery::Incoming;
-use dovetail::identity::Log;
+use dovetail::delivery::memory::Limits;
+use dovetail::identity::{Log, MAX_INSTALLATIONS};
 use dovetail::members::{Entry, Members};
 use dovetail::meta::component::GROUP_MEMBERSHIP;
 use dovetail::meta::{FIRST_FLOOR, NewConversation, Settings, encode_map_delta};
@@ -245,6 +246,36 @@ fn print(ours: &[Figures], raw: &[Figures], logs: &[Figures]) {
     }
 }
 
+/// The most a sender allows: as many inboxes, each with as many installations as it may have. The
+/// service takes no request of more than 1 MiB.
+fn most() {
+    let world = World::new(99);
+    world.delivery.limit(Limits { envelope: 1 << 20, batch: 1 << 20 });
+    let (alice, joiner) = (world.one_of_many("alice"), world.one_of_many("joiner"));
+    let others = MAX_INSTALLATIONS - 1;
+    let mut members: Vec<InboxId> =
+        ["alice", "joiner"].map(|name| crowd::register(&world, &secret_of(name), others)).into();
+    let crowd = |n| crowd::register(&world, &secret_of(&format!("member{n}")), MAX_INSTALLATIONS);
+    members.extend((2..INBOXES).map(crowd));
+    let new = NewGroup { members, policies: ALL_MEMBERS.to_vec(), ..NewGroup::default() };
+    let (create, group) = timed(|| {
+        let group = alice.call(|client| async move { client.create_group(new).await }).expect("a group");
+        alice.sync();
+        group
+    });
+    let (join, _) = timed(|| joiner.sync());
+    let leaves: usize = joiner.row(group).members.iter().map(|member| member.installations.len()).sum();
+    assert_eq!(leaves, INBOXES * MAX_INSTALLATIONS);
+    assert_eq!(alice.gate.refused.get(), 0);
+    let commits = world.delivery.stored(Topic::Group(group)).len();
+    println!(
+        "{INBOXES} inboxes with {MAX_INSTALLATIONS} installations each: created in {create:.1?} by {commits} \
+         commits, joined in {join:.1?}; greatest envelope {} of {} bytes",
+        largest(&world),
+        1 << 20
+    );
+}
+
 fn main() {
     // `cargo test` runs every target once; the figures are for `cargo bench`.
     if !std::env::args().any(|arg| arg == "--bench") {
@@ -269,4 +300,5 @@ fn main() {
         }
     }
     print(&ours, &raw, &logs);
+    most();
 }
