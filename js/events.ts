@@ -5,7 +5,7 @@ import type { Core } from "./core.js";
 import type { ConsentEntityType, ConsentState, ContentType, ConversationType, DeliveryStatus } from "./enums.js";
 import { typeIds } from "./options.js";
 import type { PullOptions } from "./pull.js";
-import type { RawEventFilter } from "./raw.js";
+import type { RawEventFilter } from "./raw-readers.js";
 import type { AsyncStreamProxy } from "./streams.js";
 import type { ContentTypeId } from "./types.js";
 

@@ -345,4 +345,3 @@ proptest! {
         dump::check_imported(&fresh.store);
     }
 }
-
