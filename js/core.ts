@@ -4,7 +4,8 @@ import type { CodecRegistry } from "./content/codec.js";
 import type { Life } from "./crash.js";
 import { DovetailError } from "./errors.js";
 import { type PullOptions, pull, report } from "./pull.js";
-import type { RawClient, RawEvent, RawFilter, RawTaken } from "./raw.js";
+import type { RawClient } from "./raw.js";
+import type { RawEvent, RawFilter, RawTaken } from "./raw-readers.js";
 import type { AsyncStreamProxy, StreamFunction } from "./streams.js";
 
 /** @internal */

@@ -5,7 +5,7 @@ import type { Core } from "./core.js";
 import type { ConsentEntityType, ConsentState, ContentType, ConversationType, DeliveryStatus } from "./enums.js";
 import { typeIds } from "./options.js";
 import type { PullOptions } from "./pull.js";
-import type { RawEventFilter } from "./raw.js";
+import type { RawEventFilter } from "./raw-readers.js";
 import type { AsyncStreamProxy } from "./streams.js";
 import type { ContentTypeId } from "./types.js";
 
@@ -81,7 +81,10 @@ export interface MessageExpired extends OfMessage {
   readonly type: "message.expired";
 }
 
-/** What was decided about a conversation or an inbox is now another state, wherever it was decided. */
+/**
+ * What was decided about a conversation or an inbox is now another state, wherever it was decided. Of
+ * a stitched DM the entity can be any of its groups; `getConversationById` finds the conversation.
+ */
 export interface ConsentChanged {
   readonly type: "consent.changed";
   readonly entityType: ConsentEntityType;

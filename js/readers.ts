@@ -6,7 +6,8 @@ import type { ConsentState, ContentType, ConversationType } from "./enums.js";
 import { type DecodedMessage, readMessage } from "./message.js";
 import { consentStates, conversationType, rawTypes } from "./options.js";
 import type { PullOptions } from "./pull.js";
-import type { RawClient, RawMessage, RawSelection, RawTaken, RawTypes } from "./raw.js";
+import type { RawClient, RawMessage, RawTypes } from "./raw.js";
+import type { RawSelection, RawTaken } from "./raw-readers.js";
 import type { AsyncStreamProxy } from "./streams.js";
 
 /** Which conversations a durable stream is about at all. */

@@ -38,6 +38,7 @@ mod reader;
 mod reads;
 mod refresh;
 mod replay;
+mod said;
 mod send;
 mod sync;
 mod sync_some;

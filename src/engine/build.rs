@@ -2,8 +2,8 @@
 //! before a byte of it can leave (GMOD-006, GMOD-009, GMOD-016, GMOD-039).
 //!
 //! Whoever cannot be brought in is left out and named: the rest of the operation goes on
-//! (JOIN-011). Adds that would make the commit or its Welcome too large for one envelope are split
-//! over several commits.
+//! (JOIN-011). Adds that would make the commit or its Welcome too large are split over several
+//! commits.
 
 use crate::base::Gather as _;
 use crate::base::{Map, Set};
@@ -11,6 +11,7 @@ use crate::base::{Map, Set};
 use crate::base::{InboxId, InstallationId, SequenceId, Topic, sha256};
 use crate::commit::{self, Candidate, Ground, Latest, PlanError, Verdict};
 use crate::engine::operations::{self, Change};
+use crate::engine::size::{self, Size};
 use crate::engine::state::{GroupCtx, Me, MlsState};
 use crate::engine::unit::Unit;
 use crate::engine::{receive, settle, welcomes};
@@ -24,8 +25,6 @@ use crate::wire::ClientEnvelope;
 
 pub use crate::commit::added;
 
-/// Greatest commit and Welcome, before they are wrapped.
-const MAX_BYTES: usize = 768 * 1024;
 /// An operation that lost the race so many times is given up.
 pub const MAX_BUILDS: u32 = 64;
 
@@ -90,6 +89,7 @@ struct Draft {
     sealed: Option<SealedCommit>,
     added: Vec<InstallationId>,
     left_out: LeftOut,
+    size: Size,
 }
 
 /// Builds the commit of `number` and stores it as an attempt.
@@ -141,37 +141,35 @@ fn draft(
     change.add.retain(|inbox| !unknown.contains(inbox));
     left_out.inboxes.extend(unknown);
     let mut taken = take_along(mls, me, facts, material)?;
-    let mut take = change.add.len();
+    let mut wanted: Vec<InboxId> = change.add.iter().chain(&change.refresh).copied().collect();
+    let mut take = wanted.len();
     loop {
-        let part: Set<InboxId> = change.add.iter().take(take).copied().gather();
+        let later: Set<InboxId> = wanted.iter().skip(take).copied().gather();
         let savepoint = mls.scratch.savepoint();
-        let drafted = seal(mls, me, &part, &change, (&taken, dm), material, left_out.clone());
-        let too_large = drafted.as_ref().is_ok_and(|draft| size(draft) > MAX_BYTES);
-        if drafted.is_ok() && !too_large {
+        let drafted = seal(mls, me, (&change, &later), (&taken, dm), material, left_out.clone());
+        // Judged while nothing of the whole was handed out.
+        let drafted = match drafted {
+            Ok(draft) if later.is_empty() && draft.size.can_never_be() => Err(Refusal::Never(size::full())),
+            other => other,
+        };
+        if drafted.as_ref().is_ok_and(|draft| draft.size.fits(take)) {
             return drafted;
         }
         rewind(mls, &savepoint, facts)?;
-        if matches!(&drafted, Err(Refusal::Never(_))) && !taken.ids.is_empty() {
+        match &drafted {
             // Together with what others proposed it cannot be; by itself it may.
-            taken = Taken { ids: Vec::new(), added: Vec::new(), group: facts.clone() };
-            continue;
-        }
-        match (too_large, take) {
-            (true, 2..) => take = take.div_ceil(2),
-            (true, _) => {
-                return Err(Refusal::Never(Error::new(
-                    "group.limit",
-                    "the group has too many installations for one more; remove some first",
-                )));
+            Err(Refusal::Never(_)) if !taken.ids.is_empty() => {
+                taken = Taken { ids: Vec::new(), added: Vec::new(), group: facts.clone() };
             }
-            (false, _) => return drafted,
+            Err(_) => return drafted,
+            Ok(draft) if take > 1 => {
+                // A part of nobody but those would look like the end of it.
+                wanted.retain(|inbox| !draft.left_out.inboxes.contains(inbox));
+                take = take.min(wanted.len()).div_ceil(2);
+            }
+            Ok(_) => return Err(Refusal::Never(size::full())),
         }
     }
-}
-
-fn size(draft: &Draft) -> usize {
-    let larger = |sealed: &SealedCommit| sealed.bytes.len().max(sealed.welcome.as_ref().map_or(0, Vec::len));
-    draft.sealed.as_ref().map_or(0, larger)
 }
 
 fn rewind(mls: &mut MlsState, savepoint: &mls::Savepoint, facts: &GroupFacts) -> Result<(), Refusal> {
@@ -211,23 +209,25 @@ fn is_current(mls: &MlsState, id: &ProposalId, facts: &ProposalFacts, material: 
         && offered == mls.group.kept_package(id).as_deref()
 }
 
-/// Plans, seals and judges one commit that adds `add` and does the rest of `change`, on top of what
-/// it takes along.
+/// Plans, seals and judges one commit that makes a change but for what it does with the inboxes
+/// that come `later`, on top of what it takes along.
 fn seal(
     mls: &mut MlsState,
     me: &Me,
-    add: &Set<InboxId>,
-    change: &Change,
+    (change, later): (&Change, &Set<InboxId>),
     (taken, dm): (&Taken, bool),
     material: &Material,
     mut left_out: LeftOut,
 ) -> Result<Draft, Refusal> {
     let facts = &taken.group;
     let usable = material.packages.keys().copied().gather();
+    let (mut add, mut latest) = (change.add.clone(), material.latest.clone());
+    add.retain(|inbox| !later.contains(inbox));
+    latest.retain(|inbox, _| !later.contains(inbox));
     let wanted = Latest {
-        add,
+        add: &add,
         remove: &change.remove,
-        latest: &material.latest,
+        latest: &latest,
         states: &material.states,
         usable: &usable,
     };
@@ -256,7 +256,7 @@ fn seal(
     let own_part = !packages.is_empty() || !planned.removes.is_empty() || !writes.is_empty();
     // What is taken along may be the very change that is wanted.
     if !own_part && !change.always && taken.ids.is_empty() {
-        return Ok(Draft { sealed: None, added: Vec::new(), left_out });
+        return Ok(Draft { sealed: None, added: Vec::new(), left_out, size: Size::default() });
     }
     let plan = CommitPlan {
         adds: packages.iter().map(|(_, package)| package.addition.clone()).collect(),
@@ -268,8 +268,10 @@ fn seal(
     };
     let sealed = mls::commit(&mls.scratch, &mut mls.group, &me.keys, plan).map_err(unsealed)?;
     judge(mls, me, &material.states)?;
-    let added = packages.iter().map(|(id, _)| *id).chain(taken.added.iter().copied()).collect();
-    Ok(Draft { sealed: Some(sealed), added, left_out })
+    let added: Vec<_> = packages.iter().map(|(id, _)| *id).chain(taken.added.iter().copied()).collect();
+    let of_one = planned.adds.chunk_by(|a, b| a.0 == b.0).map(<[_]>::len).max().unwrap_or_default();
+    let size = Size::of(&sealed, added.len().saturating_sub(of_one));
+    Ok(Draft { sealed: Some(sealed), added, left_out, size })
 }
 
 /// Judges the pending commit as its receivers will. Its position is not known yet, only that it
@@ -305,7 +307,7 @@ fn store(
     (epoch, material): (u64, &Material),
     unit: &mut Unit,
 ) -> Built {
-    let Draft { sealed, added, left_out } = draft;
+    let Draft { sealed, added, left_out, .. } = draft;
     intent.left_out = left_out;
     let Some(sealed) = sealed else {
         let number = intent.number;

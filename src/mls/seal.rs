@@ -4,9 +4,10 @@
 //! Removes. OpenMLS puts kept proposals of others after the Adds and before our AppDataUpdates, and
 //! the Removes behind in an order of its own.
 
+use openmls::prelude::tls_codec::Size as _;
 use openmls::prelude::{
     AppDataUpdateProposal, CommitMessageBundle, CreateCommitError, CreateMessageError, KeyPackage,
-    LeafNodeIndex, MlsGroupStateError, Proposal, ProposalOrRefType, QueuedProposal,
+    LeafNodeIndex, MlsGroupStateError, Proposal, ProposalOrRefType, QueuedProposal, Welcome,
 };
 
 use super::facts::{AppDataOp, ProposalKind, RawDictionary};
@@ -73,6 +74,8 @@ pub struct SealedCommit {
     pub bytes: Vec<u8>,
     /// The Welcome for all added installations, an MLSMessage with the ratchet tree inside.
     pub welcome: Option<Vec<u8>>,
+    /// Bytes that the Welcome has for each of them alone; the rest is for all.
+    pub per_installation: usize,
 }
 
 /// The component writes without repetitions, each at its first place: what a commit carries.
@@ -195,10 +198,13 @@ fn app_data_proposal((component, op): (u16, AppDataOp)) -> Proposal {
 }
 
 fn sealed(bundle: CommitMessageBundle) -> Result<SealedCommit, SealError> {
+    let secrets = bundle.welcome().map(Welcome::secrets).unwrap_or_default();
+    let per_installation = secrets.iter().map(|one| one.tls_serialized_len()).max().unwrap_or_default();
     let (commit, welcome, _) = bundle.into_messages();
     Ok(SealedCommit {
         bytes: commit.to_bytes().map_err(bug)?,
         welcome: welcome.map(|welcome| welcome.to_bytes()).transpose().map_err(bug)?,
+        per_installation,
     })
 }
 

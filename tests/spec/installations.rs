@@ -1,27 +1,22 @@
-//! Installations of one inbox: added, listed, revoked; the greatest number of them and the way out;
-//! what a revoked one still does and no longer does.
+//! Installations of one inbox: added, listed, revoked; the greatest number of them and the way out.
 
 use std::rc::Rc;
 
 use dovetail::base::{InboxId, InstallationId, Nanos, Set, Topic};
-use dovetail::client::{Logs, NewGroup, Sign};
+use dovetail::client::{Logs, Sign};
 use dovetail::delivery::Delivery;
 use dovetail::error::Error;
 use dovetail::identity::{Identifier, MAX_INSTALLATIONS};
-use dovetail::policy::ALL_MEMBERS;
-use dovetail::store::rows::{GroupState, MessageStatus};
 
-use crate::commits::status;
-use crate::common::dump;
 use crate::common::gate::Plan;
 use crate::common::{User, World, wallet};
 
 /// As devices of one inbox see it: ascending.
-fn ids<'a>(devices: impl IntoIterator<Item = &'a User>) -> Set<InstallationId> {
+pub fn ids<'a>(devices: impl IntoIterator<Item = &'a User>) -> Set<InstallationId> {
     devices.into_iter().map(|device| device.client.installation()).collect()
 }
 
-fn revoke(by: &User, installations: Set<InstallationId>) -> Result<(), Error> {
+pub fn revoke(by: &User, installations: Set<InstallationId>) -> Result<(), Error> {
     revoke_with(by, installations, wallet(by.secret))
 }
 
@@ -29,13 +24,13 @@ fn revoke_with(by: &User, installations: Set<InstallationId>, sign: Sign) -> Res
     by.call(move |client| async move { client.revoke(&installations, &sign).await })
 }
 
-fn register(device: &User) -> Result<(), Error> {
+pub fn register(device: &User) -> Result<(), Error> {
     let sign = wallet(device.secret);
     device.call(move |client| async move { client.register(1, &sign).await })
 }
 
 /// The installations of a device's own inbox as it knows them.
-fn known(device: &User, fetch: bool) -> Set<InstallationId> {
+pub fn known(device: &User, fetch: bool) -> Set<InstallationId> {
     device.call(move |client| async move { client.own_state(fetch).await }).unwrap().installations()
 }
 
@@ -53,7 +48,7 @@ fn without_database(world: &World) -> Rc<Logs> {
 }
 
 /// A wallet that must not be asked.
-fn untouched() -> Sign {
+pub fn untouched() -> Sign {
     Rc::new(|text| panic!("asked to sign {text}"))
 }
 
@@ -92,56 +87,6 @@ fn ident_040_a_device_of_a_stranger_is_not_added() {
     assert_eq!(refused.unwrap_err().code, "client.signature");
     assert_eq!(updates(&world, phone.inbox()), before);
     assert!(!device.client.is_registered());
-}
-
-#[test]
-fn ident_043_a_revoked_installation_falls_silent_and_stays_readable() {
-    let world = World::new(43);
-    let (mut phone, bo) = (world.user("alice"), world.user("bo"));
-    let group = bo.dm(&phone);
-    bo.text(group, "hello");
-    bo.sync();
-    phone.sync();
-    let laptop = world.user("alice");
-    revoke(&laptop, ids([&phone])).unwrap();
-    assert_eq!(known(&laptop, false), ids([&laptop]));
-
-    phone.offline(true);
-    let unsent = phone.text(group, "written before it knows");
-    assert!(phone.client.is_registered() && !phone.client.is_revoked());
-    phone.offline(false);
-    phone.sync();
-    assert!(phone.client.is_revoked() && !phone.client.is_registered());
-    assert_eq!(status(&phone, unsent), MessageStatus::Unpublished);
-    bo.sync();
-    assert_eq!(bo.texts(group), ["hello"], "nothing leaves a revoked installation");
-
-    // Offline and after a restart it is known too.
-    phone.reopen();
-    phone.offline(true);
-    let packages = world.delivery.stored(Topic::KeyPackage(phone.client.installation())).len();
-    assert!(phone.client.is_revoked());
-    assert_eq!(phone.texts(group), ["hello", "written before it knows"]);
-    let code = "client.installation_revoked";
-    assert_eq!(phone.try_text(group, "hi").unwrap_err().code, code);
-    assert_eq!(phone.dm_to(laptop.inbox()).unwrap_err().code, "dm.self");
-    assert_eq!(phone.dm_to(InboxId([3; 32])).unwrap_err().code, code);
-    phone.offline(false);
-    let sign = untouched();
-    let again = phone.call(move |client| async move { client.register(1, &sign).await });
-    assert_eq!(again.unwrap_err().code, code);
-    let publish = phone.call(move |client| async move { client.publish(group).await });
-    assert_eq!(publish.unwrap_err().code, code);
-    bo.text(group, "are you there?");
-    bo.sync();
-    let report = phone.call(move |client| async move { client.sync_conversation(group).await }).unwrap();
-    assert_eq!(report.failed, [], "reading goes on");
-    let stored = world.delivery.stored(Topic::KeyPackage(phone.client.installation())).len();
-    assert_eq!(stored, packages, "nothing registers it again");
-    dump::check(&phone.store);
-    // The wallet still decides, whichever device asks it.
-    revoke(&phone, ids([&laptop])).unwrap();
-    assert_eq!(known(&phone, true), Set::new());
 }
 
 #[test]
@@ -278,102 +223,6 @@ fn an_installation_may_revoke_itself() {
     revoke(&phone, ids([&phone])).unwrap();
     assert!(phone.client.is_revoked(), "known at once");
     assert_eq!(known(&laptop, true), ids([&laptop]));
-}
-
-#[test]
-fn one_revoked_before_it_knew_of_its_registration_does_not_come_back() {
-    let world = World::new(51);
-    let phone = world.user("alice");
-    let mut laptop = world.device("alice");
-    // Writes of a registration: the key package, the log, that it is done.
-    laptop.gate.plan(Some(Plan::KillBeforeApply(2)));
-    let sign = wallet(laptop.secret);
-    assert!(laptop.risk(move |client| async move { client.register(1, &sign).await }).is_none());
-    assert_eq!(known(&phone, true), ids([&phone, &laptop]));
-    revoke(&phone, ids([&laptop])).unwrap();
-    laptop.reopen();
-    assert!(!laptop.client.is_registered());
-    assert_eq!(register(&laptop).unwrap_err().code, "client.installation_revoked");
-    assert!(laptop.client.is_revoked());
-    assert_eq!(known(&phone, true), ids([&phone]));
-}
-
-#[test]
-fn whoever_withholds_or_mangles_the_log_hides_a_revocation_and_stops_nothing() {
-    let world = World::new(52);
-    let (phone, bo) = (world.user("alice"), world.user("bo"));
-    let laptop = world.user("alice");
-    let group = bo.dm(&phone);
-    bo.sync();
-    phone.sync();
-    bo.text(group, "hello");
-    bo.sync();
-    revoke(&laptop, ids([&phone])).unwrap();
-    let own = phone.inbox();
-    *phone.gate.twist.borrow_mut() = Some(Rc::new(move |_, mut answer| {
-        for envelope in answer.iter_mut().filter(|envelope| envelope.topic == Topic::Identity(own)) {
-            envelope.payload.push(0);
-        }
-        Ok(answer)
-    }));
-    assert_eq!(phone.try_sync().unwrap_err().code, "delivery.invalid", "it is told");
-    assert_eq!(phone.texts(group), ["hello"], "and the rest was read");
-    *phone.gate.twist.borrow_mut() = Some(Rc::new(move |_, mut answer| {
-        answer.retain(|envelope| envelope.topic != Topic::Identity(own));
-        Ok(answer)
-    }));
-    phone.sync();
-    assert!(!phone.client.is_revoked());
-    bo.text(group, "and this arrives");
-    bo.sync();
-    phone.sync();
-    assert_eq!(phone.texts(group), ["hello", "and this arrives"]);
-    *phone.gate.twist.borrow_mut() = None;
-    phone.sync();
-    assert!(phone.client.is_revoked());
-}
-
-#[test]
-fn gmod_029_a_revoked_installation_changes_no_group_and_is_taken_out_by_others() {
-    let world = World::new(56);
-    let (phone, bo) = (world.user("alice"), world.user("bo"));
-    let group = phone.group(&[&bo]);
-    phone.sync();
-    bo.sync();
-    phone.text(group, "hello");
-    phone.sync();
-    let laptop = world.user("alice");
-    revoke(&laptop, ids([&phone])).unwrap();
-    // The phone itself is the first to read of it.
-    phone.sync();
-    let before = world.delivery.stored(Topic::Group(group)).len();
-    let code = "client.installation_revoked";
-    assert_eq!(phone.name(group, "mine").unwrap_err().code, code);
-    assert_eq!(phone.remove(group, &[bo.inbox()]).unwrap_err().code, code);
-    assert_eq!(phone.leave(group).unwrap_err().code, code);
-    let new = NewGroup { policies: ALL_MEMBERS.to_vec(), ..NewGroup::default() };
-    let created = phone.call(move |client| async move { client.create_group(new).await });
-    assert_eq!(created.unwrap_err().code, code);
-    // Nor is a key package of it replaced, however old.
-    phone.device.skew_ns.set(90 * 86_400_000_000_000);
-    phone.sync();
-    phone.device.skew_ns.set(0);
-    assert_eq!(world.delivery.stored(Topic::KeyPackage(phone.client.installation())).len(), 1);
-    assert_eq!(world.delivery.stored(Topic::Group(group)).len(), before, "nothing left it");
-
-    for user in [&bo, &laptop, &phone, &bo] {
-        user.sync();
-    }
-    let member =
-        |user: &User| user.row(group).members.iter().find(|m| m.inbox == laptop.inbox()).cloned().unwrap();
-    assert_eq!(member(&bo).installations, [laptop.client.installation()]);
-    assert_eq!(phone.row(group).state, GroupState::Inactive);
-    assert_eq!(phone.texts(group), ["hello"]);
-    laptop.text(group, "from the new one");
-    laptop.sync();
-    bo.sync();
-    assert_eq!(bo.texts(group), ["hello", "from the new one"]);
-    [&phone, &laptop, &bo].into_iter().for_each(|user| dump::check(&user.store));
 }
 
 #[test]

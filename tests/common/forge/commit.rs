@@ -121,6 +121,7 @@ impl Forger {
         SealedCommit {
             bytes: commit.to_bytes().expect("bytes"),
             welcome: welcome.map(|welcome| welcome.to_bytes().expect("bytes")),
+            per_installation: 0,
         }
     }
 

@@ -1,7 +1,8 @@
 //! Speaks for a registered installation without its client's checks, for what no honest client
 //! sends: [`commit`] drives OpenMLS's own sender as far as it goes, [`frame`] makes the framing by
 //! hand where that sender refuses, [`bodies`] has the proposals of every kind, [`groups`] the
-//! dictionaries new groups are born with, [`outside`] what strangers send.
+//! dictionaries new groups are born with, [`outside`] what strangers send, [`packages`] key packages too
+//! large to be honest.
 
 #![allow(unused_imports)] // each test file uses its part
 
@@ -10,6 +11,7 @@ mod commit;
 mod frame;
 mod groups;
 mod outside;
+mod packages;
 
 pub use bodies::*;
 pub use commit::{Raw, after};
