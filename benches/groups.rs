@@ -17,11 +17,12 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use common::forge::Forger;
-use common::{User, World};
+use common::{User, World, crowd, secret_of};
 use dovetail::base::{GroupId, InboxId, SequenceId, Topic};
 use dovetail::client::NewGroup;
 use dovetail::delivery::Incoming;
-use dovetail::identity::Log;
+use dovetail::delivery::memory::Limits;
+use dovetail::identity::{Log, MAX_INSTALLATIONS};
 use dovetail::members::{Entry, Members};
 use dovetail::meta::component::GROUP_MEMBERSHIP;
 use dovetail::meta::{FIRST_FLOOR, NewConversation, Settings, encode_map_delta};
@@ -38,11 +39,19 @@ const COMMITS: usize = 3;
 const MESSAGES: usize = 60;
 
 /// What is measured, in this order.
-const NAMES: [&str; 7] =
-    ["create, all Welcomes out", "join", "add one", "follow that commit", "remove one", "send", "receive"];
+const NAMES: [&str; 8] = [
+    "create, all Welcomes out",
+    "join",
+    "add one",
+    "follow that commit",
+    "remove one",
+    "follow that commit",
+    "send",
+    "receive",
+];
 
 /// A time for each of [`NAMES`].
-type Figures = [Duration; 7];
+type Figures = [Duration; 8];
 
 /// The processor's time of this thread; the clock's where the system does not tell.
 fn now(begun: Instant) -> Duration {
@@ -126,7 +135,7 @@ fn floor(members: &[User], joiner: &Forger, extras: &[User]) -> Figures {
         let pending = mls::inspect(&joiner.scratch, &welcome, 7).expect("a join");
         pending.join(&joiner.scratch, false).expect("joined")
     });
-    let (mut add, mut follow, mut remove) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut add, mut follow, mut remove, mut follow_on) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (extra, package) in extras.iter().zip(extra_packages) {
         let mut with_extra = all.clone();
         with_extra.0.insert(extra.inbox(), entry.clone());
@@ -140,7 +149,7 @@ fn floor(members: &[User], joiner: &Forger, extras: &[User]) -> Figures {
         let plan = CommitPlan { removes: vec![last], ..CommitPlan::default() };
         let (took, removed) = timed(|| raw.commit(&mut group, plan, all.clone()));
         remove.push(took);
-        follow_commit(joiner, &mut theirs, &removed.bytes, &raw.members);
+        follow_on.push(timed(|| follow_commit(joiner, &mut theirs, &removed.bytes, &raw.members)).0);
     }
     let mut messages = Vec::new();
     let send = each(MESSAGES, || {
@@ -151,7 +160,7 @@ fn floor(members: &[User], joiner: &Forger, extras: &[User]) -> Figures {
         let message = sent.next().expect("a message");
         mls::open(&joiner.scratch, &mut theirs, message).expect("opens");
     });
-    [create, join, median(add), median(follow), median(remove), send, receive]
+    [create, join, median(add), median(follow), median(remove), median(follow_on), send, receive]
 }
 
 fn follow_commit(joiner: &Forger, theirs: &mut Group, bytes: &[u8], members: &Members) {
@@ -182,13 +191,13 @@ fn client(alice: &User, members: &[User], extras: &[User]) -> Figures {
     assert_eq!(alice.members(group).len(), INBOXES - 1);
     let (join, _) = timed(|| joiner.sync());
     assert_eq!(joiner.members(group).len(), INBOXES - 1);
-    let (mut add, mut follow, mut remove) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut add, mut follow, mut remove, mut follow_on) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for extra in extras {
         add.push(timed(|| alice.add(group, &[extra.inbox()]).expect("added")).0);
         follow.push(timed(|| read(joiner, group)).0);
         assert_eq!(joiner.members(group).len(), INBOXES);
         remove.push(timed(|| alice.remove(group, &[extra.inbox()]).expect("removed")).0);
-        read(joiner, group);
+        follow_on.push(timed(|| read(joiner, group)).0);
     }
     let send = each(MESSAGES, || {
         alice.text(group, "hello");
@@ -202,7 +211,7 @@ fn client(alice: &User, members: &[User], extras: &[User]) -> Figures {
     let receive = each(MESSAGES, || read(joiner, group));
     *joiner.gate.twist.borrow_mut() = None;
     assert_eq!(joiner.texts(group).len(), MESSAGES);
-    [create, join, median(add), median(follow), median(remove), send, receive]
+    [create, join, median(add), median(follow), median(remove), median(follow_on), send, receive]
 }
 
 /// One verification of the identity log of each of these inboxes.
@@ -245,6 +254,55 @@ fn print(ours: &[Figures], raw: &[Figures], logs: &[Figures]) {
     }
 }
 
+/// OpenMLS alone adding everybody with a key package in one commit, whatever its size.
+fn all_at_once(world: &World, but: &User) -> Duration {
+    let forger = Forger::of(but);
+    let others = world.delivery.topics().into_iter().filter_map(|(topic, _)| match topic {
+        Topic::KeyPackage(id) if id != but.client.installation() => Some(forger.key_package(id).into()),
+        _ => None,
+    });
+    let adds = others.collect();
+    let (own, members) = (InboxId([1; 32]), Members([(InboxId([1; 32]), Entry::default())].into()));
+    let mut raw = Raw { scratch: Scratch::new(), keys: InstallationKeys::from_seed([9; 32]), members };
+    let dictionary = raw.dictionary(own);
+    let mut group =
+        mls::create(&raw.scratch, &raw.keys, own, GroupId([5; 16]), &dictionary).expect("a group");
+    let after = raw.members.clone();
+    timed(|| raw.commit(&mut group, CommitPlan { adds, ..CommitPlan::default() }, after)).0
+}
+
+/// The most a sender allows: as many inboxes, each with as many installations as it may have. The
+/// service takes no request of more than 1 MiB.
+fn most() {
+    let world = World::new(99);
+    world.delivery.limit(Limits { envelope: 1 << 20, batch: 1 << 20 });
+    let (alice, joiner) = (world.one_of_many("alice"), world.one_of_many("joiner"));
+    let others = MAX_INSTALLATIONS - 1;
+    let mut members: Vec<InboxId> =
+        ["alice", "joiner"].map(|name| crowd::register(&world, &secret_of(name), others)).into();
+    let crowd = |n| crowd::register(&world, &secret_of(&format!("member{n}")), MAX_INSTALLATIONS);
+    members.extend((2..INBOXES).map(crowd));
+    let alone = all_at_once(&world, &alice);
+    let new = NewGroup { members, policies: ALL_MEMBERS.to_vec(), ..NewGroup::default() };
+    let (create, group) = timed(|| {
+        let group = alice.call(|client| async move { client.create_group(new).await }).expect("a group");
+        alice.sync();
+        group
+    });
+    let (join, _) = timed(|| joiner.sync());
+    let leaves: usize = joiner.row(group).members.iter().map(|member| member.installations.len()).sum();
+    assert_eq!(leaves, INBOXES * MAX_INSTALLATIONS);
+    assert_eq!(alice.gate.refused.get(), 0);
+    let commits = world.delivery.stored(Topic::Group(group)).len();
+    println!(
+        "{INBOXES} inboxes with {MAX_INSTALLATIONS} installations each: created in {create:.1?} by {commits} \
+         commits (OpenMLS alone, by one and without its Welcomes' envelopes: {alone:.1?}), joined in \
+         {join:.1?}; greatest envelope {} of {} bytes",
+        largest(&world),
+        1 << 20
+    );
+}
+
 fn main() {
     // `cargo test` runs every target once; the figures are for `cargo bench`.
     if !std::env::args().any(|arg| arg == "--bench") {
@@ -262,11 +320,12 @@ fn main() {
         let all: Vec<InboxId> = members.iter().map(User::inbox).collect();
         let (all, one) = (identity(&world, &all), identity(&world, &[extras[0].inbox()]));
         let none = Duration::ZERO;
-        logs.push([all, all, one, one, none, none, none]);
+        logs.push([all, all, one, one, none, none, none, none]);
         ours.push(client(&alice, &members, &extras));
         if round == 0 {
             println!("greatest envelope published: {} bytes", largest(&world));
         }
     }
     print(&ours, &raw, &logs);
+    most();
 }

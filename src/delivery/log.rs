@@ -50,6 +50,10 @@ impl Log {
 
     /// Stores an envelope at a new position even if its bytes are known: a replay by the service.
     pub(super) fn append(&mut self, envelope: &Outgoing, now: Nanos) -> Receipt {
+        self.append_hashed(envelope, Sha256::digest(&envelope.payload).into(), now)
+    }
+
+    fn append_hashed(&mut self, envelope: &Outgoing, hash: [u8; 32], now: Nanos) -> Receipt {
         let after = self.last.map_or((0, -1), |last| (last.sequence_id.0, last.server_ns.0));
         let receipt = Receipt {
             sequence_id: SequenceId(after.0 + 1),
@@ -60,7 +64,7 @@ impl Log {
             topic: envelope.topic,
             sequence_id: receipt.sequence_id,
             server_ns: receipt.server_ns,
-            hash: Sha256::digest(&envelope.payload).into(),
+            hash,
             payload: envelope.payload.clone(),
         });
         receipt
@@ -105,7 +109,7 @@ impl Log {
         if let Some(receipt) = self.known.get(&key) {
             return *receipt;
         }
-        let receipt = self.append(envelope, now);
+        let receipt = self.append_hashed(envelope, key.1, now);
         self.known.insert(key, receipt);
         if let Topic::Identity(inbox) = envelope.topic {
             for identifier in &envelope.identifiers {

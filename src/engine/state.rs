@@ -15,8 +15,8 @@ use crate::error::Error;
 use crate::mls::{Group, InstallationKeys, Scratch};
 use crate::store::Table;
 use crate::store::rows::{
-    AttemptRow, GroupKind, GroupRow, GroupState, IntentRow, IntentState, LeftOut, MlsPageRow, NotesRow,
-    Operation, PositionRow, Row, ThreadGroup, ThreadRow, TranscriptRow,
+    AttemptRow, EncodedMembers, GroupKind, GroupRow, GroupState, IntentRow, IntentState, LeftOut, MlsPageRow,
+    NotesRow, Operation, PositionRow, Row, ThreadGroup, ThreadRow, TranscriptRow,
 };
 
 /// Who we are.
@@ -53,6 +53,7 @@ pub struct GroupCtx {
     pub attempts: Map<[u8; 32], AttemptRow>,
     /// `None` for a placeholder and after own removal.
     pub mls: Option<MlsState>,
+    encoded: EncodedMembers,
     row_changed: bool,
     position_changed: bool,
 }
@@ -75,6 +76,7 @@ impl GroupCtx {
             row,
             revision,
             mls,
+            encoded: EncodedMembers::default(),
             row_changed: false,
             position_changed: false,
         }
@@ -208,7 +210,8 @@ impl GroupCtx {
             self.row_changed = true;
         }
         if self.row_changed {
-            unit.changes.put_checked(&self.row, self.revision);
+            let body = self.encoded.row(&self.row);
+            unit.changes.put_encoded(&self.row, body, self.revision);
             self.revision += 1;
         }
         (self.row_changed, self.position_changed) = (false, false);

@@ -10,11 +10,12 @@ use openmls::prelude::{
 use openmls::treesync::LeafNodeSource;
 
 use super::facts::{
-    AppDataOp, CommitFacts, GroupFacts, LeafFacts, ProposalFacts, ProposalKind, RawDictionary, SenderFacts,
+    AppDataOp, CommitFacts, LeafFacts, ProposalFacts, ProposalKind, RawDictionary, SenderFacts,
     UnsupportedKind,
 };
+use super::group::Group;
 use super::profile;
-use crate::base::{GroupId, InstallationId};
+use crate::base::InstallationId;
 
 /// A leaf. A signature key that is not 32 bytes passes no MLS check; should one turn up all the
 /// same, the leaf names nobody and is refused by whoever asks for its inbox.
@@ -41,15 +42,9 @@ pub(super) fn dictionary(extensions: &Extensions<GroupContext>) -> RawDictionary
     entries.into_iter().flatten().map(|entry| (entry.id(), entry.data().to_vec())).gather()
 }
 
-/// A group at its current epoch.
-pub(super) fn group(id: GroupId, group: &MlsGroup) -> GroupFacts {
-    let leaves = group.treesync().full_leaves().map(|(index, node)| leaf_node(index.u32(), node));
-    GroupFacts {
-        group_id: id,
-        epoch: group.epoch().as_u64(),
-        leaves: leaves.collect(),
-        dictionary: dictionary(group.extensions()),
-    }
+/// All leaves, ascending by index.
+pub(super) fn leaves(group: &MlsGroup) -> Vec<LeafFacts> {
+    group.treesync().full_leaves().map(|(index, node)| leaf_node(index.u32(), node)).collect()
 }
 
 /// Who sent a handshake message.
@@ -122,19 +117,15 @@ pub(super) fn app_data(component: u16, operation: &AppDataUpdateOperation) -> (u
 }
 
 /// A staged commit against the group it applies to.
-pub(super) fn commit(
-    id: GroupId,
-    before: &MlsGroup,
-    staged: &StagedCommit,
-    committer: SenderFacts,
-) -> CommitFacts {
+pub(super) fn commit(group: &Group, staged: &StagedCommit, committer: SenderFacts) -> CommitFacts {
+    let before = &group.mls;
     let proposals: Vec<_> = staged.queued_proposals().map(|queued| proposal(before, queued)).collect();
     let path_leaf = match (&committer, staged.update_path_leaf_node()) {
         (SenderFacts::Member(leaf), Some(node)) => Some(leaf_node(leaf.index, node)),
         _ => None,
     };
     let after = staged.group_context();
-    let before_facts = group(id, before);
+    let before_facts = group.facts();
     CommitFacts {
         leaves_after: leaves_after(&before_facts.leaves, &proposals, path_leaf.as_ref()),
         dictionary_after: dictionary(after.extensions()),

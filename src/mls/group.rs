@@ -1,5 +1,6 @@
 //! A loaded group and the questions that only read it.
 
+use std::cell::OnceCell;
 use std::fmt;
 
 use openmls::prelude::tls_codec::Serialize as _;
@@ -19,17 +20,19 @@ pub struct ProposalId(pub(super) Vec<u8>);
 pub struct Group {
     pub(super) id: GroupId,
     pub(super) mls: MlsGroup,
+    /// All leaves, described when first asked for: a commit is described several times.
+    leaves: OnceCell<Vec<LeafFacts>>,
 }
 
 impl Group {
     pub(super) fn new(id: GroupId, mls: MlsGroup) -> Self {
-        Self { id, mls }
+        Self { id, mls, leaves: OnceCell::new() }
     }
 
     /// Loads a group; `None` when the scratch has no complete state of it.
     pub fn load(scratch: &Scratch, id: GroupId) -> Result<Option<Self>, ScratchError> {
         let mls = MlsGroup::load(scratch, &MlsGroupId::from_slice(id.as_bytes()))?;
-        Ok(mls.map(|mls| Self { id, mls }))
+        Ok(mls.map(|mls| Self::new(id, mls)))
     }
 
     /// Its id.
@@ -39,7 +42,18 @@ impl Group {
 
     /// Leaves, dictionary and epoch.
     pub fn facts(&self) -> GroupFacts {
-        describe::group(self.id, &self.mls)
+        GroupFacts {
+            group_id: self.id,
+            epoch: self.epoch(),
+            leaves: self.leaves.get_or_init(|| describe::leaves(&self.mls)).clone(),
+            dictionary: self.dictionary(),
+        }
+    }
+
+    /// Stands before whatever changes the tree.
+    pub(super) fn moving(&mut self) -> &mut MlsGroup {
+        self.leaves.take();
+        &mut self.mls
     }
 
     /// The dictionary alone.

@@ -50,7 +50,7 @@ pub fn stage(
             Box::new(staged.map_err(OpenError::staging)?)
         }
     };
-    let facts = describe::commit(group.id, &group.mls, &staged, committer);
+    let facts = describe::commit(group, &staged, committer);
     let app_data = facts.proposals.iter().filter(|p| matches!(p.kind, ProposalKind::AppData { .. }));
     if app_data.count() != named.len() {
         return Err(OpenError::Invalid("the commit names one proposal twice".into()));
@@ -63,7 +63,7 @@ pub fn stage(
 pub fn merge(scratch: &Scratch, group: &mut Group, staged: Staged) -> Result<CommitFacts, OpenError> {
     let Staged { staged, facts } = staged;
     note_past(scratch, group, &facts)?;
-    group.mls.merge_staged_commit(scratch, *staged).map_err(merging)?;
+    group.moving().merge_staged_commit(scratch, *staged).map_err(merging)?;
     Ok(facts)
 }
 
@@ -71,7 +71,7 @@ pub fn merge(scratch: &Scratch, group: &mut Group, staged: Staged) -> Result<Com
 pub fn pending_facts(group: &Group) -> Option<CommitFacts> {
     let committer = group.own_leaf().map_or(SenderFacts::Outsider, SenderFacts::Member);
     let staged = group.mls.pending_commit()?;
-    Some(describe::commit(group.id, &group.mls, staged, committer))
+    Some(describe::commit(group, staged, committer))
 }
 
 /// Applies the own pending commit, once it was read back at its position and judged. Does nothing
@@ -79,7 +79,7 @@ pub fn pending_facts(group: &Group) -> Option<CommitFacts> {
 pub fn merge_pending(scratch: &Scratch, group: &mut Group) -> Result<(), OpenError> {
     let Some(facts) = pending_facts(group) else { return Ok(()) };
     note_past(scratch, group, &facts)?;
-    group.mls.merge_pending_commit(scratch).map_err(|e| match e {
+    group.moving().merge_pending_commit(scratch).map_err(|e| match e {
         MergePendingCommitError::MergeCommitError(e) => merging(e),
         MergePendingCommitError::MlsGroupStateError(_) => OpenError::Inactive,
     })

@@ -93,22 +93,27 @@ impl Changes {
 
     /// Stores a row, replacing one with the same key.
     pub fn put<R: Row>(&mut self, row: &R) {
-        self.push(row, 0, false);
+        self.push(row, row.encode(), 0, false);
     }
 
     /// Stores a row; the unit fails when the key is taken.
     pub fn insert<R: Row>(&mut self, row: &R) {
-        self.push(row, 0, true);
+        self.push(row, row.encode(), 0, true);
     }
 
     /// Stores a row that others may change too: checks `revision` and writes `revision + 1`.
     /// Written again in the same step, only the first check stands.
     pub fn put_checked<R: Row>(&mut self, row: &R, revision: u64) {
+        self.put_encoded(row, row.encode(), revision);
+    }
+
+    /// The same for a row whose body is at hand.
+    pub fn put_encoded<R: Row>(&mut self, row: &R, body: Vec<u8>, revision: u64) {
         let key = row.key();
         if !self.checks.iter().any(|check| check.table == R::TABLE && check.key == key) {
             self.check(R::TABLE, key, revision);
         }
-        self.push(row, revision + 1, false);
+        self.push(row, body, revision + 1, false);
     }
 
     /// Removes a row by key.
@@ -132,13 +137,13 @@ impl Changes {
         self.writes.extend(other.writes);
     }
 
-    fn push<R: Row>(&mut self, row: &R, revision: u64, insert: bool) {
+    fn push<R: Row>(&mut self, row: &R, body: Vec<u8>, revision: u64, insert: bool) {
         self.writes.push(Write::Put {
             table: R::TABLE,
             key: row.key(),
             revision,
             index: row.index(),
-            body: row.encode(),
+            body,
             insert,
         });
     }

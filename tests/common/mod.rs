@@ -4,6 +4,7 @@
 pub mod archive;
 pub mod chance;
 pub mod content;
+pub mod crowd;
 pub mod devices;
 pub mod dump;
 pub mod forge;
@@ -256,7 +257,7 @@ fn registered(user: User) -> User {
     user
 }
 
-fn secret_of(name: &str) -> [u8; 32] {
+pub fn secret_of(name: &str) -> [u8; 32] {
     let mut secret = [7; 32];
     secret[..name.len()].copy_from_slice(name.as_bytes());
     secret

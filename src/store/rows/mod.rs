@@ -12,7 +12,7 @@ mod outbox;
 mod packed;
 mod thread;
 
-pub use group::{GroupKind, GroupRow, GroupState, Hold, MemberView, SettingsView};
+pub use group::{EncodedMembers, GroupKind, GroupRow, GroupState, Hold, MemberView, SettingsView};
 pub use inbound::{AssociationRow, ConsumedRow, ConsumerRow, EnvelopeRow, EnvelopeState, PositionRow};
 pub use installation::{CountersRow, InstallationRow, OfferRow, SyncGroupsRow};
 pub use message::{
@@ -49,8 +49,7 @@ pub trait Row: Serialize + DeserializeOwned {
 
     /// The body.
     fn encode(&self) -> Vec<u8> {
-        // Only a type that refuses to serialise could fail, and none of ours does.
-        base::encode(self, vec![FORMAT]).unwrap_or_default()
+        encoded(self, vec![FORMAT])
     }
 
     /// Reads a body.
@@ -66,6 +65,11 @@ pub trait Row: Serialize + DeserializeOwned {
             None => Err(corrupt("empty")),
         }
     }
+}
+
+fn encoded<T: Serialize>(value: &T, out: Vec<u8>) -> Vec<u8> {
+    // Only a type that refuses to serialise could fail, and none of ours does.
+    base::encode(value, out).unwrap_or_default()
 }
 
 /// A consent record.
