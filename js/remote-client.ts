@@ -2,7 +2,8 @@
 
 import { type Link, ROOT } from "./bridge.js";
 import type { Life } from "./crash.js";
-import type { RawClient, RawEvent, RawSubscription, RawTaken } from "./raw.js";
+import type { RawClient, RawSubscription } from "./raw.js";
+import type { RawEvent, RawTaken } from "./raw-readers.js";
 
 /** A client that the worker lends. @internal */
 export interface Lent {
