@@ -2,8 +2,8 @@
 
 import { type Link, ROOT } from "./bridge.js";
 import type { Life } from "./crash.js";
-import type { RawClient, RawSubscription } from "./raw.js";
 import type { RawEvent, RawTaken } from "./raw-readers.js";
+import type { RawClient, RawSubscription } from "./raw.js";
 
 /** A client that the worker lends. @internal */
 export interface Lent {

@@ -1,8 +1,8 @@
 // A client of the worker, as the page calls it.
 
 import type { Link } from "./bridge.js";
-import type { RawClient, RawSubscription } from "./raw.js";
 import type { RawEvent, RawTaken } from "./raw-readers.js";
+import type { RawClient, RawSubscription } from "./raw.js";
 
 type Call = (...args: never[]) => unknown;
 
