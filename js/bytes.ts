@@ -10,12 +10,14 @@ export const fromHex = (text: string): Uint8Array | undefined =>
     ? Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16))
     : undefined;
 
+const encoder = new TextEncoder();
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
 /** @internal */
-export const toUtf8 = (text: string): Uint8Array<ArrayBuffer> => new TextEncoder().encode(text);
+export const toUtf8 = (text: string): Uint8Array<ArrayBuffer> => encoder.encode(text);
 
 /** @throws if the bytes are not UTF-8. @internal */
-export const fromUtf8 = (bytes: Uint8Array): string =>
-  new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+export const fromUtf8 = (bytes: Uint8Array): string => decoder.decode(bytes);
 
 /** @internal */
 export function concat(parts: Uint8Array[]): Uint8Array<ArrayBuffer> {

@@ -1,7 +1,9 @@
 // A client: one installation of one inbox on one database.
 
+import { withArchives } from "./archives.js";
 import { BrowserDelivery } from "./browser-delivery.js";
 import { fromHex } from "./bytes.js";
+import { withModule } from "./calls.js";
 import * as check from "./check.js";
 import { allCodecs } from "./content/built-in.js";
 import type { ContentCodec } from "./content/codec.js";
@@ -26,7 +28,7 @@ import type {
   KeyPackageStatus,
   Signer,
 } from "./types.js";
-import { instance, withArchives, withModule } from "./wasm.js";
+import { instance } from "./wasm.js";
 
 /** What messages of a client with these codecs can hold. */
 export type ExtractCodecContentTypes<Codecs extends ContentCodec[] = []> = Codecs extends []

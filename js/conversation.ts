@@ -251,7 +251,7 @@ export class Conversation<ContentTypes = unknown> {
     return this.core.call((raw) => raw.countMessages(this.id, filter));
   }
 
-  /** What the user decided about it. */
+  /** What the user decided about it; in a stitched DM the newest decision about any of its groups. */
   async consentState(): Promise<ConsentState> {
     return (await this.current()).consentState;
   }

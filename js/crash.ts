@@ -10,7 +10,8 @@ const crashed = (detail: string) =>
     `a bug stopped the client (${detail}); create it again to go on from what was stored, and please report this`,
   );
 
-const isTrap = (error: unknown): boolean =>
+/** Whether the wasm module stopped. @internal */
+export const isTrap = (error: unknown): boolean =>
   typeof WebAssembly === "object" && error instanceof WebAssembly.RuntimeError;
 
 /**

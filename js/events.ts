@@ -81,7 +81,10 @@ export interface MessageExpired extends OfMessage {
   readonly type: "message.expired";
 }
 
-/** What was decided about a conversation or an inbox is now another state, wherever it was decided. */
+/**
+ * What was decided about a conversation or an inbox is now another state, wherever it was decided. Of
+ * a stitched DM the entity can be any of its groups; `getConversationById` finds the conversation.
+ */
 export interface ConsentChanged {
   readonly type: "consent.changed";
   readonly entityType: ConsentEntityType;

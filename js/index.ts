@@ -1,5 +1,6 @@
 // The public package. Importing it runs nothing: wasm loads with the first client or `init()`.
 
+export { initArchives } from "./archives.js";
 export { BrowserDelivery, type BrowserDeliveryOptions } from "./browser-delivery.js";
 export { Client, type ExtractCodecContentTypes, generateInboxId } from "./client.js";
 export {
@@ -152,6 +153,7 @@ export { Preferences } from "./preferences.js";
 export type { PullOptions } from "./pull.js";
 export type { ConsumeOptions, ConsumeScope, MessageFilter, ReplayOptions } from "./readers.js";
 export { type LocalSigner, createEOASigner } from "./signer.js";
+export type { WasmSource } from "./source.js";
 export {
   type AsyncStreamProxy,
   DEFAULT_RETRY_ATTEMPTS,
@@ -199,4 +201,4 @@ export type {
   Signer,
   UserPreferenceUpdate,
 } from "./types.js";
-export { type WasmSource, init, initArchives } from "./wasm.js";
+export { init } from "./wasm.js";

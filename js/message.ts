@@ -52,7 +52,10 @@ export class DecodedMessage<ContentTypes = unknown> {
   declare readonly editedAtNs?: bigint;
   /** Who deleted it: its sender or a super admin. */
   declare readonly deletedByInboxId?: string;
-  /** Reactions to it, oldest first; one that is taken back is there twice, then with `Removed`. */
+  /**
+   * Reactions to it, oldest first; one that is taken back is there twice, then with `Removed`. Of more
+   * than 500 the newest 500; the others are in `messages({ contentTypes: [ContentType.Reaction] })`.
+   */
   readonly reactions: DecodedMessage<Reaction>[];
   /** The message it answers; null unless it is a reply and that message is still there. */
   readonly inReplyTo: DecodedMessage<unknown> | null;
@@ -158,7 +161,10 @@ export async function readMessages<ContentTypes>(
 ): Promise<DecodedMessage<ContentTypes>[]> {
   const room = new Room();
   const messages: DecodedMessage<ContentTypes>[] = [];
-  for (const raw of raws) messages.push(await readMessage<ContentTypes>(codecs, raw, room));
+  for (const raw of raws) {
+    const read = readMessage<ContentTypes>(codecs, raw, room);
+    messages.push(read instanceof Promise ? await read : read);
+  }
   return messages;
 }
 

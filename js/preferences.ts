@@ -48,7 +48,10 @@ export class Preferences {
     return this.#core.call((raw) => raw.setConsent(decided));
   }
 
-  /** What was decided about an entity; unknown without a decision. */
+  /**
+   * What was decided about exactly this entity; unknown without a decision. A DM of several groups
+   * goes by the newest decision about any of them: that is `consentState()` of the conversation.
+   */
   async getConsentState(type: ConsentEntityType, entity: string): Promise<ConsentState> {
     const kind = entityType(type, "entityType");
     const name = check.string(entity, "entity");

@@ -173,6 +173,7 @@ export interface RawClient {
   /** The own other installations: what they decided, and what is to be told to them. */
   syncDevices(): Promise<void>;
 
+  /** The record of exactly this entity. */
   consent(entityType: ConsentEntityType, entity: string): Promise<ConsentState>;
   /** Each record names exactly one entity; one act, one time, one event. */
   setConsent(records: Consent[]): Promise<void>;
@@ -228,6 +229,7 @@ export interface RawConversation {
   hold?: Hold;
   /** The version it needs, if it is paused for one. */
   pausedForVersion?: string;
+  /** Of the conversation, for every group of it. */
   consentState: ConsentState;
   // What is empty or 0 of the following is absent. Numbers are in decimal digits; lists of inbox
   // ids have spaces between them.
@@ -308,7 +310,7 @@ export interface RawMessage {
   editedAtNs?: bigint;
   /** Who took it back. */
   deletedByInboxId?: string;
-  /** Reactions to it in their order, those that take one back among them. */
+  /** Reactions to it in their order, those that take one back among them: the newest 500. */
   reactions?: RawMessage[];
   /** What it answers, if that is still there; without what hangs on that. */
   inReplyTo?: RawMessage;

@@ -1,12 +1,12 @@
 // Signers: a local key for demos and tests, and what the wasm side calls to have a text signed.
 
 import { fromHex } from "./bytes.js";
+import { withModule } from "./calls.js";
 import * as check from "./check.js";
 import { addressOf } from "./ethereum.js";
 import { IdentifierKind } from "./enums.js";
 import { DovetailError } from "./errors.js";
 import type { Identifier, Signer } from "./types.js";
-import { withModule } from "./wasm.js";
 
 /** A signer that knows its account at once. */
 export interface LocalSigner extends Signer {

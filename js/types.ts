@@ -370,6 +370,7 @@ export interface InspectedGroup {
   epochAuthenticator: string;
   /** The last position of its log that was applied or rejected. */
   sequenceId: number;
+  /** What was decided about this group; the newest decision about any of them counts. */
   consentState: ConsentState;
   /** Time of the last consent decision; undefined without one. */
   consentedAtNs?: bigint;
@@ -381,7 +382,7 @@ export interface InspectedGroup {
   pendingIntents: PendingIntent[];
   /** Why it waits, if it does. */
   hold?: Hold;
-  /** Envelopes refused for good, with the rule they break. */
+  /** Envelopes refused for good, with the rule they break: the newest 127. */
   rejected: Rejection[];
   failedInstallations: FailedInstallation[];
 }
@@ -391,5 +392,7 @@ export interface Inspection {
   /** The id it is listed under. */
   conversationId: string;
   dmId?: string;
+  /** Consent of the conversation. */
+  consentState: ConsentState;
   groups: InspectedGroup[];
 }

@@ -1,4 +1,4 @@
-// Builds the npm package into dist/: one module, the wasm beside it, declarations.
+// Builds the npm package into dist/: its modules, the wasm beside them, declarations.
 //
 //   node scripts/build.mjs [--dev]
 //
@@ -8,13 +8,12 @@
 import { createHash } from "node:crypto";
 import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
-import * as esbuild from "esbuild";
+import { bundle } from "./bundle.mjs";
 import { cache, dist, isMain, outputOf, pathFlags, root, wasmEnv } from "./env.mjs";
 import { run } from "./run.mjs";
 
 /** Where js/ imports the generated glue from. */
 const glue = join(root, "js", "wasm");
-const ENTRIES = ["index", "worker", "archive-module"];
 const BUILDS_KEPT = 16;
 /** Leaves out places in sources and debug forms of values: only panics show them, every page loads them. */
 const LEAN = ["-Zlocation-detail=none", "-Zfmt-debug=none"];
@@ -84,24 +83,8 @@ export async function wasmBuild(profile, extra = [], name = "dovetail") {
 
 /** Bundles js/ and writes its declarations. */
 async function scripts(profile) {
-  const entries = ENTRIES.map((name) => join(root, "js", `${name}.ts`)).filter((file) => existsSync(file));
   console.log("build: bundling js/ and checking its types");
-  await esbuild.build({
-    entryPoints: entries,
-    outdir: dist,
-    bundle: true,
-    format: "esm",
-    platform: "browser",
-    target: "es2022",
-    // Loaded on first use, so it stays a file of its own.
-    external: ["./archive-module.js"],
-    charset: "utf8",
-    legalComments: "none",
-    minify: profile === "release",
-    sourcemap: profile === "release" ? false : "linked",
-    absWorkingDir: root,
-    logLevel: "warning",
-  });
+  await bundle(dist, profile === "release");
   const { code } = await run(process.execPath, [join(root, "node_modules", "typescript", "bin", "tsc"), "-p", root]);
   if (code !== 0) throw new Error("js/ has type errors");
 }

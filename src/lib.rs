@@ -25,7 +25,7 @@
 //! | the key package | `client::key_packages`, [`engine::key_packages`] |
 //! | a change of a group | `client::operate`, [`engine::operations`], [`engine::build`], [`engine::settle`] |
 //! | members who leave, or whose identity moved | [`engine::leave`], `client::refresh` |
-//! | messages about messages | [`wire::about`], [`engine::annotations`], `client::judge`, `client::hung` |
+//! | messages about messages | [`wire::about`], [`engine::annotations`], [`engine::judge`], `client::judge`, `client::hung` |
 //! | messages that disappear | [`engine::settle`], [`engine::expire`], `client::expiry` |
 //! | events | [`engine::event`], `client::events`, `client::event_queue`, `client::overhear` |
 //! | the durable stream, replay | [`engine::reader`], `client::reader`, `client::consumer`, `client::replay` |
@@ -53,8 +53,10 @@
 //!   installation is added again; messages of an earlier stay are shown by nobody.
 //! - A Welcome is opened once, and kept in memory while identity is fetched: nothing of it is written
 //!   before all is judged, and a crash opens it again from the topic.
-//! - What a revoked device of the inbox tells in a sync group decides nothing; a block reaches the groups
-//!   of a DM that have a record or come later, not a copy that was here before without one.
+//! - The consent of a stitched DM is the greatest record of all its groups (CONS-010), not its winner's:
+//!   a newer block of any copy blocks the DM, whatever came first. Each group keeps a record of its own,
+//!   which is what is told, archived, and read by entity.
+//! - What a revoked device of the inbox tells in a sync group decides nothing.
 //! - There is no lock between tabs in the core: revisions decide. Only background reading is left
 //!   to one tab at a time, to save work.
 #![forbid(unsafe_code)]

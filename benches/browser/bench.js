@@ -15,26 +15,41 @@ const timed = async (task) => {
   await task();
   return performance.now() - begun;
 };
+const begun = Date.now();
+const pathOf = (name) => `bench-${name}-${begun}`;
 const quiet = (ms = 400) => new Promise((resolve) => setTimeout(resolve, ms));
 
 async function run() {
   const figures = [];
   const note = (name, ours, floor, more = "") => figures.push({ name, ours, floor, more });
 
-  const begun = performance.now();
-  const dovetail = await import("/dist/index.js");
-  const { BrowserDelivery, Client, createEOASigner } = dovetail;
   const log = `bench-log-${Date.now()}`;
   const people = [];
-  const create = async (name, signer = createEOASigner()) => {
-    const delivery = new BrowserDelivery({ name: log });
-    const dbPath = `bench-${name}-${Date.now()}`;
+  const create = async ({ BrowserDelivery, Client, createEOASigner }, name) => {
+    const [signer, delivery] = [createEOASigner(), new BrowserDelivery({ name: log })];
+    const dbPath = pathOf(name);
     const client = await Client.create(signer, { dbPath, delivery });
     return { client, delivery, dbPath, signer };
   };
-  people.push(await create("ada"));
-  note("import + first registered client", performance.now() - begun, undefined, "cold; no floor");
-  note("another registered client", await timed(async () => people.push(await create("ben"))), undefined);
+  let dovetail, first;
+  const registered = await recorded(pathOf("ada"), async () => {
+    first = await timed(async () => {
+      dovetail = await import("/dist/index.js");
+      people.push(await create(dovetail, "ada"));
+    });
+  });
+  // Nothing of it was loaded or made before, here neither.
+  const firstFloor = await timed(async () => {
+    const { default: init } = await import("/floor/dovetail.js");
+    await init();
+    const database = await floorWrites.twin(`${pathOf("ada")}-first`, pathOf("ada"));
+    await floorWrites.write(database, registered.puts);
+    database.close();
+  });
+  const rows = ({ puts, deletes, transactions, bytes }) =>
+    `${puts.length} puts, ${deletes} deletes, ${bytes} bytes, ${transactions} transaction(s)`;
+  note("import + first registered client", first, firstFloor, `cold; ${rows(registered)}; floor: load a module with bare MLS, make the database, write the same`);
+  note("another registered client", await timed(async () => people.push(await create(dovetail, "ben"))), undefined);
 
   const [ada, ben] = people;
   const dm = await ada.client.conversations.createDm(ben.client.inboxId);
@@ -45,13 +60,14 @@ async function run() {
   const [theirs] = await ben.client.conversations.list();
   if (!theirs || (await theirs.messages()).length !== 1) throw new Error("the DM did not arrive");
 
-  const { default: initFloor, Floor } = await import("/floor/dovetail.js");
-  await initFloor();
+  const { Floor } = await import("/floor/dovetail.js");
   const mls = new Floor();
   const database = await floorWrites.twin(`${ada.dbPath}-floor`, ada.dbPath);
   const plain = new TextEncoder().encode(TEXT);
 
-  // Sends. Offline first: nothing else is at work. Then online, with publishing beside it.
+  // Sends. Offline first: nothing else is at work. Then online, with publishing and read-back beside
+  // it; the receiver's client, which shares this page, sleeps meanwhile: it is measured below.
+  ben.delivery.offline = true;
   for (const online of [false, true]) {
     const where = online ? "online" : "offline";
     ada.delivery.offline = !online;
@@ -81,8 +97,6 @@ async function run() {
         await floorWrites.write(database, hundred.puts);
       }));
     }
-    const rows = ({ puts, deletes, transactions, bytes }) =>
-      `${puts.length} puts, ${deletes} deletes, ${bytes} bytes, ${transactions} transaction(s)`;
     note(`sendText, awaited one by one (${where})`, median(single), median(singleFloor), rows(one));
     note(`100 sendText without awaiting (${where})`, median(burst), median(burstFloor), rows(hundred));
   }
@@ -159,7 +173,7 @@ async function run() {
   const newest = { limit: 50, direction: dovetail.SortDirection.Descending };
   await reading("a page of 50 messages", () => theirs.messages(newest));
   const open = async () => {
-    ben.client = await Client.create(ben.signer, { dbPath: ben.dbPath, delivery: ben.delivery });
+    ben.client = await dovetail.Client.create(ben.signer, { dbPath: ben.dbPath, delivery: ben.delivery });
   };
   const closed = async () => {
     await ben.client.close();
@@ -182,7 +196,7 @@ async function run() {
   // People who are not there: such a conversation is listed until the service can be asked.
   ben.delivery.offline = true;
   for (let i = 0; i < 49; i += 1) {
-    await ben.client.conversations.createDm(await dovetail.generateInboxId(createEOASigner().getIdentifier()));
+    await ben.client.conversations.createDm(await dovetail.generateInboxId(dovetail.createEOASigner().getIdentifier()));
   }
   await quiet(2000);
   await reading("list, 50 conversations", () => ben.client.conversations.list());

@@ -2,6 +2,7 @@
 //!
 //! Imports nothing of ours. Ids are parsed at the edge and never re-checked.
 
+mod digits;
 mod encode;
 mod gather;
 mod hash;
@@ -14,6 +15,7 @@ mod thread;
 mod topic;
 mod varint;
 
+pub use digits::push_digits;
 pub use encode::encode;
 pub use gather::{Gather, Tree};
 pub use hash::sha256;

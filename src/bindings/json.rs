@@ -6,7 +6,7 @@
 use js_sys::{Array, JSON};
 use wasm_bindgen::JsCast;
 
-const DIGITS: [u8; 16] = *b"0123456789abcdef";
+use crate::base::push_digits;
 
 /// Bytes of the text of most objects.
 const USUAL: usize = 1024;
@@ -61,19 +61,16 @@ impl Json {
     }
 
     fn hex(&mut self, bytes: &[u8]) {
-        for bytes in bytes.chunks(32) {
-            let mut text = [0; 64];
-            for (two, byte) in text.chunks_exact_mut(2).zip(bytes) {
-                two.copy_from_slice(&[DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
-            }
-            self.0.extend_from_slice(&text[..2 * bytes.len()]);
-        }
+        push_digits(&mut self.0, bytes);
     }
 
     /// A number or an enum's value.
     pub fn number(&mut self, name: &str, number: impl Into<i64>) {
         self.name(name);
-        self.0.extend_from_slice(number.into().to_string().as_bytes());
+        match number.into() {
+            digit @ 0..=9 => self.0.push(b'0' + digit as u8),
+            number => self.0.extend_from_slice(number.to_string().as_bytes()),
+        }
     }
 
     /// The array.

@@ -343,6 +343,7 @@ pub fn inspection(inspection: &Inspection) -> JsValue {
     Fields::new()
         .id("conversationId", inspection.winner)
         .maybe(dm, |fields, dm| fields.id("dmId", dm))
+        .number("consentState", consent_state(inspection.consent))
         .value("groups", &list(groups))
         .done()
 }

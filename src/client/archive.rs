@@ -8,7 +8,7 @@ use crate::engine::event::Event;
 use crate::engine::import::Held;
 use crate::error::Error;
 use crate::store::rows::{ConsentRow, GroupRow, MessageRow, Packed, Row, pack, unpack};
-use crate::store::{Index, Read, Record, Table};
+use crate::store::{Index, Read, Record, Store, StoreError, Table};
 
 /// What a database holds for archives, in the order it goes into one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,24 +115,70 @@ async fn load(step: &mut Step<'_>, rows: &[Packed]) -> Result<Held, Error> {
         }
         consents.push(entity.to_key());
     }
-    let mut reads = Vec::new();
-    let mut named = [(Table::Groups, groups), (Table::Messages, messages), (Table::Consent, consents)];
-    for (table, keys) in &mut named {
-        keys.sort_unstable();
-        keys.dedup();
-        reads.extend(keys.drain(..).map(|key| Read::Key(*table, key)));
-    }
+    let named = [(Table::Groups, groups), (Table::Messages, messages), (Table::Consent, consents)];
     let mut held = Held::default();
-    for (read, records) in reads.clone().iter().zip(step.inner.store.read(reads).await?) {
-        let (Read::Key(table, _), Some(record)) = (read, records.first()) else { continue };
+    for (table, record) in stored(&*step.inner.store, named).await? {
         match table {
             Table::Groups => held.groups.push((GroupRow::decode(&record.body)?, record.revision)),
             Table::Messages => held.messages.push(MessageRow::decode(&record.body)?),
             _ => held.consents.push((ConsentRow::decode(&record.body)?.0, record.revision)),
         }
     }
-    for thread in held.needed(rows) {
-        held.threads.push(step.take_thread(thread).await?);
-    }
+    held.threads = step.take_threads(&held.needed(rows)).await?;
     Ok(held)
+}
+
+/// Keys from which on one range is tried.
+const MANY: usize = 16;
+
+/// The rows that are stored under some keys.
+///
+/// An archive has rows in the order of their keys, so what is stored of a batch lies close together:
+/// one range finds it. Where much else lies between, each is asked for.
+async fn stored(
+    store: &dyn Store,
+    named: [(Table, Vec<Vec<u8>>); 3],
+) -> Result<Vec<(Table, Record)>, StoreError> {
+    let mut runs = Vec::new();
+    for (table, mut keys) in named {
+        keys.sort_unstable();
+        keys.dedup();
+        // Conversations and inboxes are apart; messages are in the order they came.
+        let apart = |a: &Vec<u8>, b: &Vec<u8>| table != Table::Consent || a.first() == b.first();
+        runs.extend(keys.chunk_by(apart).map(|run| (table, run.to_vec())));
+    }
+    let one = |table: Table, key: &Vec<u8>| Read::Key(table, key.clone());
+    let is_range = |table: Table, keys: &[Vec<u8>]| table != Table::Messages && keys.len() >= MANY;
+    let mut reads = Vec::new();
+    for (table, keys) in &runs {
+        match keys.as_slice() {
+            [first, .., last] if is_range(*table, keys) => reads.push(Read::Range {
+                table: *table,
+                index: None,
+                from: Some(first.clone()),
+                to: Some([last.as_slice(), &[0]].concat()),
+                descending: false,
+                limit: u32::try_from(2 * keys.len()).ok(),
+            }),
+            keys => reads.extend(keys.iter().map(|key| one(*table, key))),
+        }
+    }
+    let mut answers = store.read(reads).await?.into_iter();
+    let (mut found, mut scattered) = (Vec::new(), Vec::new());
+    for (table, keys) in runs {
+        let ranged = is_range(table, &keys);
+        let parts = if ranged { 1 } else { keys.len() };
+        let records: Vec<Record> = answers.by_ref().take(parts).flatten().collect();
+        if ranged && records.len() >= 2 * keys.len() {
+            scattered.extend(keys.iter().map(|key| one(table, key)));
+        } else {
+            let named = records.into_iter().filter(|record| keys.binary_search(&record.key).is_ok());
+            found.extend(named.map(|record| (table, record)));
+        }
+    }
+    for (read, records) in scattered.clone().into_iter().zip(store.read(scattered).await?) {
+        let Read::Key(table, _) = read else { continue };
+        found.extend(records.into_iter().map(|record| (table, record)));
+    }
+    Ok(found)
 }

@@ -9,12 +9,13 @@
 //! `stream.owned`. Where there are locks, the bindings do not even begin one while another lives.
 //!
 //! How far it got is one number for all groups, as long as its scope leaves nothing out; a stream
-//! of a narrower scope notes it by group, so that the others keep their backlog.
+//! of a narrower scope notes it by group, so that the others keep their backlog. When one of those
+//! comes into scope, its backlog comes first: the stream goes back to where that begins.
 
-use crate::base::Map;
+use crate::base::{Map, Set};
 use std::cell::{Cell, RefCell};
 
-use crate::base::{Gather as _, GroupId};
+use crate::base::{Gather as _, GroupId, ThreadId};
 use crate::client::reader::{Reader, owned};
 use crate::client::{Client, Inner, load};
 use crate::engine::reader::{Selection, Turn};
@@ -36,6 +37,8 @@ pub struct Consumer {
     places: RefCell<Map<GroupId, u64>>,
     /// In scope, not wanted, and not written down yet.
     passed_over: RefCell<Map<GroupId, u64>>,
+    /// Conversations outside of the scope, which may have messages that the position is behind.
+    outside: RefCell<Set<ThreadId>>,
     /// Handed out and not acknowledged.
     in_hand: Cell<Option<(GroupId, u64)>>,
 }
@@ -57,6 +60,7 @@ impl Client {
             all: Cell::new(all),
             places: RefCell::new(places),
             passed_over: RefCell::default(),
+            outside: RefCell::default(),
             in_hand: Cell::default(),
         };
         consumer.begin().await?;
@@ -118,7 +122,10 @@ impl Consumer {
                     self.reader.wait().await;
                 }
                 Some((row, turn)) => {
-                    if let Some(row) = self.take(row, turn) {
+                    if self.comes_in(row.thread, turn) {
+                        self.write(false).await?;
+                        self.begin().await?;
+                    } else if let Some(row) = self.take(row, turn) {
                         return Ok(Some(row));
                     }
                 }
@@ -143,6 +150,19 @@ impl Consumer {
     /// Ends it: who waits for a message is told so. What is in hand can still be acknowledged.
     pub fn end(&self) {
         self.reader.end();
+    }
+
+    /// Whether a conversation met outside of the scope is in it now, told or not: what it has behind
+    /// the position comes before this message.
+    fn comes_in(&self, thread: ThreadId, turn: Turn) -> bool {
+        let mut outside = self.outside.borrow_mut();
+        match turn {
+            Turn::Outside => {
+                outside.insert(thread);
+                false
+            }
+            _ => outside.remove(&thread),
+        }
     }
 
     /// The message, if it is to be handed out now.
@@ -213,9 +233,10 @@ impl Consumer {
             Some(named) => named.iter().map(|id| Read::Key(Table::Threads, id.to_key())).collect(),
         };
         let mut threads = load::all::<ThreadRow>(&store.read(threads).await?)?;
-        threads.retain(|thread| self.reader.selection.covers(thread));
+        let outside = threads.extract_if(.., |thread| !self.reader.selection.covers(thread));
+        self.outside.replace(outside.map(|thread| thread.id).gather());
         let mut reads = vec![Read::Key(CountersRow::TABLE, CountersRow::KEY.to_vec())];
-        reads.extend(threads.iter().map(|thread| self.first_due(thread)));
+        reads.extend(threads.iter().flat_map(|thread| self.first_due(thread)));
         let answers = store.read(reads).await?;
         let (counters, firsts) = answers.split_first().ok_or_else(|| Error::bug("no answer"))?;
         let last = load::rows::<CountersRow>(counters)?.first().map_or(0, |counters| counters.delivery);
@@ -225,20 +246,22 @@ impl Consumer {
         Ok(())
     }
 
-    /// The read of a thread's first message that was not acknowledged. The groups of one are in
+    /// The reads of a thread's first message that was not acknowledged. The groups of one are in
     /// scope together, so what is acknowledged of any is acknowledged of all.
-    fn first_due(&self, thread: &ThreadRow) -> Read {
+    fn first_due(&self, thread: &ThreadRow) -> [Read; 2] {
         let places = self.places.borrow();
         let places = thread.groups.iter().filter_map(|entry| places.get(&entry.group));
         let done = places.copied().max().unwrap_or_default().max(self.all.get());
-        let prefix = thread.id.to_key();
-        Read::Range {
-            table: Table::Messages,
-            index: Some(Index::ThreadDelivery),
-            from: Some([prefix.as_slice(), &(done + 1).to_be_bytes()].concat()),
-            to: after_prefix(&prefix),
-            descending: false,
-            limit: Some(1),
-        }
+        [false, true].map(|silent| {
+            let prefix = MessageRow::listed(thread.id, silent);
+            Read::Range {
+                table: Table::Messages,
+                index: Some(Index::ThreadDelivery),
+                from: Some([prefix.as_slice(), &(done + 1).to_be_bytes()].concat()),
+                to: after_prefix(&prefix),
+                descending: false,
+                limit: Some(1),
+            }
+        })
     }
 }

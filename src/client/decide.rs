@@ -75,20 +75,29 @@ pub(super) async fn decide_about(
     state: State,
 ) -> Result<(), Error> {
     if state == State::Denied {
-        overtake(step, thread.id, named).await?;
+        overtake(step, thread, named).await?;
     }
     consent::decide(thread, named, state, &mut step.unit);
     Ok(())
 }
 
-/// A block comes after what was written before it, whatever the clock says now.
-async fn overtake(step: &mut Step<'_>, thread: ThreadId, named: &[GroupId]) -> Result<(), Error> {
-    let mut reads = vec![history::waiting(thread)];
-    reads.extend(named.iter().map(|id| load::group(*id)));
+/// A block comes after what was written before it, in any group of the thread, whatever the clock
+/// says now.
+async fn overtake(step: &mut Step<'_>, thread: &ThreadCtx, named: &[GroupId]) -> Result<(), Error> {
+    let mut groups = consent::groups_of(thread);
+    for group in named {
+        // A DM that never came to life belongs to no set.
+        if !groups.contains(group) {
+            groups.push(*group);
+        }
+    }
+    let mut reads: Vec<_> = [false, true].map(|silent| history::waiting(thread.id, silent)).into();
+    let kinds = reads.len();
+    reads.extend(groups.iter().map(|id| load::group(*id)));
     let answers = step.inner.store.read(reads).await?;
-    let Some((waiting, groups)) = answers.split_first() else { return Ok(()) };
-    let waiting: Vec<MessageRow> = load::rows(waiting)?;
-    for (group, found) in named.iter().zip(groups) {
+    let (waiting, found) = answers.split_at(kinds.min(answers.len()));
+    let waiting: Vec<MessageRow> = load::all(waiting)?;
+    for (group, found) in groups.iter().zip(found) {
         for row in consent::overtaken(&waiting, *group, step.unit.now) {
             step.unit.changes.put(&row);
             // It waits only as long as nobody has sent it, or given it up.

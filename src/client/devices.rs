@@ -56,7 +56,7 @@ impl Inner {
     }
 
     /// True when no revoked device is in it: one that is would read what is told.
-    fn is_sound(&self, row: &GroupRow) -> bool {
+    pub(super) fn is_sound(&self, row: &GroupRow) -> bool {
         !row.members.iter().flat_map(|member| &member.installations).any(|device| self.has_lost(*device))
     }
 

@@ -134,6 +134,9 @@ impl Inner {
         if !step.unit.judged.is_empty() {
             step.judge().await?;
         }
+        if !step.unit.transcripts.is_empty() {
+            step.keep_numbers().await?;
+        }
         for group in &mut step.groups {
             group.flush(&mut step.unit)?;
         }

@@ -13,9 +13,10 @@ use futures::{FutureExt as _, StreamExt as _};
 
 use crate::base::{MessageId, Nanos};
 use crate::client::{Inner, load};
+use crate::engine::annotations::stretch;
 use crate::engine::expire::expire;
 use crate::error::Error;
-use crate::store::rows::MessageRow;
+use crate::store::rows::{AnnotationRow, MessageRow};
 use crate::store::{Changes, Index, Read, Table, Write};
 
 /// When a client that was just opened looks for what expired meanwhile, in milliseconds: opening
@@ -82,8 +83,16 @@ impl Inner {
                     if due.is_empty() {
                         return Ok((self.expiring(None).await?.pop().and_then(|row| row.expires_ns), false));
                     }
-                    let hanging = self.hanging_on(&due).await?;
-                    expire(due, &hanging, &mut step.unit);
+                    let (about, more) = self.hanging_on(&due).await?;
+                    let ids: Vec<MessageId> = about.iter().filter_map(AnnotationRow::message).collect();
+                    let mut hanging: Vec<MessageRow> =
+                        self.message_rows(&ids).await?.into_iter().flatten().collect();
+                    hanging.retain(|row| due.iter().any(|due| due.thread == row.thread));
+                    // What much was said about goes last, when all of that is gone.
+                    if more {
+                        due.clear();
+                    }
+                    expire(due, &about, &hanging, &mut step.unit);
                     Ok((None, true))
                 })
                 .await?;
@@ -106,17 +115,12 @@ impl Inner {
         Ok(load::all(&self.store.read(vec![read]).await?)?)
     }
 
-    /// The messages about other messages.
-    async fn hanging_on(&self, rows: &[MessageRow]) -> Result<Vec<MessageRow>, Error> {
-        let answers = self.store.read(rows.iter().map(|row| load::about(row.id)).collect()).await?;
-        let mut ids: Vec<MessageId> = Vec::new();
-        for (row, answer) in rows.iter().zip(&answers) {
-            let about = load::annotations(answer)?;
-            ids.extend(about.iter().filter(|one| one.target == row.id).map(|one| one.message));
-        }
-        let threads: Vec<_> = rows.iter().map(|row| row.thread).collect();
-        let found = self.message_rows(&ids).await?.into_iter().flatten();
-        Ok(found.filter(|row| threads.contains(&row.thread)).collect())
+    /// What was said about messages: at most a batch for each, and whether there is more.
+    async fn hanging_on(&self, rows: &[MessageRow]) -> Result<(Vec<AnnotationRow>, bool), Error> {
+        let about = |row: &MessageRow| stretch(AnnotationRow::about(row.id), false, BATCH);
+        let answers = self.store.read(rows.iter().map(about).collect()).await?;
+        let more = answers.iter().any(|answer| answer.len() >= BATCH as usize);
+        Ok((load::all(&answers)?, more))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Reading messages: one range read over the stitched thread, one limit (DMS-009).
 
 use crate::base::{GroupId, MessageId, ThreadId};
-use crate::client::hung::{Hung, is_annotated};
+use crate::client::hung::{Hung, kinds};
 use crate::client::{Client, Inner, load};
 use crate::engine::history::{HistoryOptions, Span};
 use crate::error::Error;
@@ -71,9 +71,8 @@ impl Inner {
 
     /// The next rows of a span.
     async fn chunk(&self, span: &mut Span, descending: bool, size: usize) -> Result<Vec<MessageRow>, Error> {
-        let read = span.read(descending, u32::try_from(size).unwrap_or(u32::MAX));
-        let answer = self.store.read(vec![read]).await?;
-        taken(span, answer.first().map_or(&[], Vec::as_slice), descending)
+        let answers = self.store.read(span.reads(descending, size as u32)).await?;
+        taken(span, &answers, descending, size)
     }
 
     pub(super) async fn history(&self, thread: ThreadId, options: &HistoryOptions) -> Result<Page, Error> {
@@ -84,17 +83,19 @@ impl Inner {
         let mut span = options.span(thread, &bounds);
         // The first rows come from one snapshot with all else, and mostly are the whole page.
         let mut reads = vec![Read::Key(Table::Threads, thread.to_key()), load::notes(thread)];
-        reads.push(span.read(descending, u32::try_from(first).unwrap_or(u32::MAX)));
-        reads.extend(options.marks(thread));
+        let chunk = span.reads(descending, first as u32);
+        let parts = chunk.len();
+        reads.extend(chunk.into_iter().chain(options.marks(thread)));
         let answers = self.store.read(reads).await?;
-        let [stored, notes, found, marks @ ..] = answers.as_slice() else {
+        let [stored, notes, rest @ ..] = answers.as_slice() else {
             return Err(Error::bug("a read without its answers"));
         };
+        let (found, marks) = rest.split_at(parts.min(rest.len()));
         let listed = load::rows::<ThreadRow>(stored)?.iter().map(|row| (row.id, row.winner)).collect();
-        let annotated = is_annotated(load::rows(notes)?);
+        let kinds = kinds(load::rows(notes)?);
         let marked = options.bounds(marks);
         let mut rows = if marked == bounds {
-            taken(&mut span, found, descending)?
+            taken(&mut span, found, descending, first)?
         } else {
             (span, bounds) = (options.span(thread, &marked), marked);
             self.chunk(&mut span, descending, first).await?
@@ -114,16 +115,18 @@ impl Inner {
             options.sort(&mut page);
         }
         page.truncate(options.limit.unwrap_or(usize::MAX));
-        let hung = self.dress(&mut page, annotated).await?;
+        let hung = self.dress(&mut page, kinds).await?;
         Ok(Page { listed, rows: page, hung })
     }
 }
 
 /// The rows of an answer; the span goes on behind them.
-fn taken(span: &mut Span, answer: &[Record], descending: bool) -> Result<Vec<MessageRow>, Error> {
-    let rows = load::rows::<MessageRow>(answer)?;
-    if let Some(last) = rows.last() {
-        span.after(last, descending);
-    }
-    Ok(rows)
+fn taken(
+    span: &mut Span,
+    answers: &[Vec<Record>],
+    descending: bool,
+    size: usize,
+) -> Result<Vec<MessageRow>, Error> {
+    let found = answers.iter().map(|rows| load::rows(rows)).collect::<Result<_, _>>()?;
+    Ok(span.take(found, descending, size))
 }

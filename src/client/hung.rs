@@ -1,13 +1,15 @@
 //! What hangs on messages that are read: reactions, the edit that counts, what a reply answers.
 //!
 //! In a conversation nobody ever reacted in, a page without replies costs nothing more; any other
-//! page costs two further snapshots at most.
+//! page costs two further snapshots at most, and a third when a message it quotes was edited. However
+//! much was said about a message, what is read for it has a limit ([`hanging`]).
 
 use crate::base::{MessageId, Nanos, ThreadId};
+use crate::client::said::{Named, message, named, said};
 use crate::client::{Client, Inner, Page, load};
-use crate::engine::annotations::{Said, fold};
+use crate::engine::annotations::{Said, fold, hanging};
 use crate::error::Error;
-use crate::store::rows::{AnnotationRow, MessageRow, NotesRow, ThreadRow};
+use crate::store::rows::{Hangs, MessageRow, NotesRow, ThreadRow};
 use crate::store::{Read, Table};
 use crate::wire::EncodedContent;
 use crate::wire::about::replied_to;
@@ -23,7 +25,8 @@ pub struct Hung {
     pub at: usize,
     /// When it was edited last; the page has the new content.
     pub edited_ns: Option<Nanos>,
-    /// Reactions in their order, those that take one back among them.
+    /// Reactions in their order, those that take one back among them: the newest
+    /// [`REACTIONS`](crate::engine::annotations::REACTIONS).
     pub reactions: Vec<MessageRow>,
     /// The message it answers, if that is in the same conversation and still there.
     pub in_reply_to: Option<Quoted>,
@@ -38,8 +41,8 @@ impl Client {
     pub async fn dressed(&self, mut rows: Vec<MessageRow>) -> Result<Page, Error> {
         let now = self.0.platform.now();
         rows.retain(|row| !row.is_gone(now));
-        let (mut page, annotated) = self.0.placed(rows).await?;
-        page.hung = self.0.dress(&mut page.rows, annotated).await?;
+        let (mut page, kinds) = self.0.placed(rows).await?;
+        page.hung = self.0.dress(&mut page.rows, kinds).await?;
         Ok(page)
     }
 
@@ -53,43 +56,45 @@ impl Client {
 }
 
 impl Inner {
-    /// Where rows are listed, and whether any of their conversations has annotations.
-    async fn placed(&self, rows: Vec<MessageRow>) -> Result<(Page, bool), Error> {
+    /// Where rows are listed, and what hangs on messages of their conversations.
+    async fn placed(&self, rows: Vec<MessageRow>) -> Result<(Page, u8), Error> {
         self.open()?;
         let mut threads: Vec<ThreadId> = rows.iter().map(|row| row.thread).collect();
         threads.sort_unstable();
         threads.dedup();
-        let (mut page, mut annotated) = (Page { rows, ..Page::default() }, false);
+        let (mut page, mut all) = (Page { rows, ..Page::default() }, 0);
         if threads.is_empty() {
-            return Ok((page, annotated));
+            return Ok((page, all));
         }
         let read = |id: &ThreadId| [Read::Key(Table::Threads, id.to_key()), load::notes(*id)];
         let answers = self.store.read(threads.iter().flat_map(read).collect()).await?;
         for answer in answers.chunks(2) {
             let [thread, notes] = answer else { return Err(Error::bug("a read without its answer")) };
             page.listed.extend(load::rows::<ThreadRow>(thread)?.iter().map(|row| (row.id, row.winner)));
-            annotated |= is_annotated(load::rows(notes)?);
+            all |= kinds(load::rows(notes)?);
         }
-        Ok((page, annotated))
+        Ok((page, all))
     }
 }
 
-/// Whether notes as read say that there is something to look for.
-pub(super) fn is_annotated(notes: Vec<NotesRow>) -> bool {
-    notes.iter().any(|notes| notes.annotated)
+/// What there is to look for, as notes say.
+pub(super) fn kinds(notes: Vec<NotesRow>) -> u8 {
+    notes.first().map_or(0, |notes| notes.kinds)
+}
+
+/// The reads of what hangs on each of `rows`. A deletion at its place took the rest with it.
+fn reads(rows: &[MessageRow], kinds: u8) -> Vec<Vec<Read>> {
+    let of = |row: &MessageRow| if row.deleted_by().is_some() { Vec::new() } else { hanging(row, kinds) };
+    rows.iter().map(of).collect()
 }
 
 impl Inner {
-    /// Puts into `rows` what edits and deletions make of them, and gives what hangs on them.
-    /// Without `annotated` there is nothing but replies to look for.
-    pub(super) async fn dress(
-        &self,
-        rows: &mut Vec<MessageRow>,
-        annotated: bool,
-    ) -> Result<Vec<Hung>, Error> {
+    /// Puts into `rows` what edits and deletions make of them, and gives what hangs on them, of these
+    /// kinds. Without any there is nothing but replies to look for.
+    pub(super) async fn dress(&self, rows: &mut Vec<MessageRow>, kinds: u8) -> Result<Vec<Hung>, Error> {
         let replies: Vec<(usize, MessageId)> =
             rows.iter().enumerate().filter_map(|(at, row)| Some((at, answered(row)?))).collect();
-        if !annotated && replies.is_empty() {
+        if kinds == 0 && replies.is_empty() {
             return Ok(Vec::new());
         }
         let shown = rows.len();
@@ -97,51 +102,47 @@ impl Inner {
         quoted.sort_unstable();
         quoted.dedup();
         quoted.retain(|id| rows.iter().all(|row| row.id != *id));
-        let mut subjects: Vec<MessageId> = rows.iter().map(|row| row.id).collect();
-        subjects.extend(&quoted);
-        if !annotated {
-            subjects.clear();
-        }
-        let key = |id: &MessageId| Read::Key(Table::Messages, id.as_bytes().to_vec());
-        let reads = quoted.iter().map(key).chain(subjects.iter().map(|id| load::about(*id)));
-        let mut answers = self.store.read(reads.collect()).await?;
-        let about = answers.split_off(quoted.len());
-        rows.extend(load::all::<MessageRow>(&answers)?);
-        let edits = self.fold_all(rows, &subjects, &about).await?;
+        let quoted = quoted.into_iter().map(message).collect();
+        let (quoted, about) = self.annotations(quoted, reads(rows, kinds)).await?;
+        rows.extend(load::all::<MessageRow>(&quoted)?);
+        let mut edits = self.fold_all(rows, shown, about, kinds).await?;
         let quoted = rows.split_off(shown);
+        edits.retain(|(_, hung)| hung.edited_ns.is_some() || !hung.reactions.is_empty());
         Ok(gather(rows, &quoted, edits, &replies, self.platform.now()))
     }
 
-    /// Folds what was said about each of `subjects` into its row; `about` are the answers for them.
+    /// Folds what was said about each of `rows` into it. What is said about the first `shown` is
+    /// `about`; the others are quoted, so that reactions to them do not show.
     async fn fold_all(
         &self,
         rows: &mut [MessageRow],
-        subjects: &[MessageId],
-        about: &[Vec<crate::store::Record>],
+        shown: usize,
+        about: Vec<Vec<Named>>,
+        kinds: u8,
     ) -> Result<Vec<(MessageId, Hung)>, Error> {
-        let about = about.iter().map(|records| load::annotations(records)).collect::<Result<Vec<_>, _>>()?;
-        let ids: Vec<MessageId> = about.iter().flatten().map(|one| one.message).collect();
-        if ids.is_empty() {
+        let (page, quoted) = rows.split_at_mut(shown);
+        let ids = named(&about).into_iter().map(message).collect::<Vec<_>>();
+        let further = reads(quoted, kinds & !Hangs::Reaction.bit());
+        if ids.is_empty() && further.iter().all(Vec::is_empty) {
             return Ok(Vec::new());
         }
-        let now = self.platform.now();
-        let mut stored = self.message_rows(&ids).await?.into_iter();
-        let mut folded = Vec::new();
-        for (id, about) in subjects.iter().zip(about) {
-            let said: Vec<Said> = about
-                .iter()
-                .zip(stored.by_ref())
-                .filter_map(|(AnnotationRow { by_super_admin, .. }, row)| {
-                    Some(Said { row: row.filter(|row| !row.is_gone(now))?, by_super_admin: *by_super_admin })
-                })
-                .collect();
-            let Some(row) = rows.iter_mut().find(|row| row.id == *id) else { continue };
-            let hung = view(row, &said);
-            if hung.edited_ns.is_some() || !hung.reactions.is_empty() {
-                folded.push((*id, hung));
-            }
+        let (found, further) = self.annotations(ids, further).await?;
+        let found = found.iter().map(|one| Ok(load::rows(one)?.pop())).collect::<Result<_, Error>>()?;
+        let (mut folded, now) = (Vec::new(), self.platform.now());
+        fold_into(page, said(about, found), now, &mut folded);
+        let ids = named(&further);
+        if !ids.is_empty() {
+            fold_into(quoted, said(further, self.message_rows(&ids).await?), now, &mut folded);
         }
         Ok(folded)
+    }
+}
+
+/// Makes each of `rows` what was said about it; what has disappeared says nothing.
+fn fold_into(rows: &mut [MessageRow], said: Vec<Vec<Said>>, now: Nanos, folded: &mut Vec<(MessageId, Hung)>) {
+    for (row, mut said) in rows.iter_mut().zip(said) {
+        said.retain(|one| !one.row.is_gone(now));
+        folded.push((row.id, view(row, &said)));
     }
 }
 

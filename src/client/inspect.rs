@@ -2,11 +2,13 @@
 //! winner, epochs, consent, what waits and why.
 
 use crate::base::{GroupId, InstallationId, SequenceId, ThreadId, Topic};
-use crate::client::Client;
-use crate::consent::{Entity, Record};
+use crate::client::{Client, load};
+use crate::consent::{Entity, Record, State};
 use crate::engine::welcomes;
 use crate::error::Error;
-use crate::store::rows::{EnvelopeState, GroupRow, IntentRow, IntentState, Operation};
+use crate::store::rows::{
+    EnvelopeRow, EnvelopeState, GroupRow, IntentRow, IntentState, Operation, ThreadRow,
+};
 
 /// A conversation from within.
 #[derive(Clone)]
@@ -15,6 +17,8 @@ pub struct Inspection {
     pub thread: ThreadId,
     /// The group it is listed and written in.
     pub winner: GroupId,
+    /// Its consent: the greatest record of all groups decides.
+    pub consent: State,
     /// Every group of the set.
     pub groups: Vec<GroupInspection>,
 }
@@ -24,7 +28,7 @@ pub struct Inspection {
 pub struct GroupInspection {
     /// Its row.
     pub row: GroupRow,
-    /// Its consent record.
+    /// Its own consent record.
     pub consent: Option<Record>,
     /// How far its topic was read.
     pub processed: SequenceId,
@@ -32,7 +36,7 @@ pub struct GroupInspection {
     pub pending_intents: usize,
     /// The same, one by one.
     pub intents: Vec<PendingIntent>,
-    /// Envelopes refused for good: position, requirement id or code, reason.
+    /// The newest envelopes refused for good: position, requirement id or code, reason.
     pub rejected: Vec<(SequenceId, String, String)>,
     /// Installations we added whose Welcome the service refused, remembered for a few epochs: they
     /// are in the group and do not know of it.
@@ -78,23 +82,30 @@ impl Client {
     pub async fn inspect(&self, group: GroupId) -> Result<Inspection, Error> {
         self.0.open()?;
         let thread = self.0.thread_of(group).await?;
-        let winner = self.0.winner_of(group).await?;
+        let answers = self.0.store.read(load::consents(thread, group).into()).await?;
+        let [listed, own] = answers.as_slice() else { return Err(Error::bug("no answer")) };
+        let consent = load::consent(listed, own)?;
+        let (winner, set) = match load::rows::<ThreadRow>(listed)?.pop() {
+            Some(row) => (row.winner, row.groups.iter().map(|entry| entry.group).collect()),
+            None => (group, vec![group]),
+        };
         let mut groups = Vec::new();
-        for member in self.0.set_of(group).await? {
+        for member in set {
             groups.push(self.inspect_group(member).await?);
         }
-        Ok(Inspection { thread, winner, groups })
+        Ok(Inspection { thread, winner, consent, groups })
     }
 
     async fn inspect_group(&self, group: GroupId) -> Result<GroupInspection, Error> {
         let consent = self.0.consent_of(Entity::Conversation(group)).await?;
         self.0.recheck(group).await?;
         let mut rejected = Vec::new();
-        for envelope in self.0.kept_envelopes(Topic::Group(group)).await? {
+        for envelope in self.0.kept_envelopes(&EnvelopeRow::rejected(Topic::Group(group))).await? {
             if let EnvelopeState::Rejected(code, reason) = envelope.state {
                 rejected.push((envelope.sequence_id, code, reason));
             }
         }
+        rejected.sort_unstable();
         self.0
             .step(async |step| {
                 let ctx = step.need_group(group).await?;

@@ -2,11 +2,11 @@
 
 use crate::base::{GroupId, InboxId};
 use crate::client::{Client, Inner, load};
-use crate::consent::{Entity, State};
+use crate::consent::State;
 use crate::engine::list::ListOptions;
 use crate::error::Error;
 use crate::store::rows::{GroupRow, ThreadRow};
-use crate::store::{Read, Record, Table};
+use crate::store::{Read, Table};
 
 /// Lists whose groups are guessed the next time.
 const GUESSES: usize = 4;
@@ -16,7 +16,7 @@ const GUESSES: usize = 4;
 pub struct Conversation {
     /// The group: the winner of its set, unless duplicates were asked for.
     pub group: GroupRow,
-    /// Consent of this group's conversation.
+    /// Consent of its thread, for every group of it.
     pub consent: State,
     /// The other member of a DM; `None` for a group and for a foreign restored DM (DMS-017).
     pub peer: Option<InboxId>,
@@ -34,27 +34,30 @@ impl Client {
         self.0.open()?;
         let Some(thread) = self.0.known_thread(group).await? else { return Ok(None) };
         // Mostly it is the winner that is asked for.
-        let mut reads = vec![Read::Key(Table::Threads, thread.to_key())];
-        reads.extend(described(&[group]));
-        let mut answers = self.0.store.read(reads).await?;
-        let own = answers.split_off(1);
-        match load::all::<ThreadRow>(&answers)?.first().map(|row| row.winner) {
-            Some(winner) if winner != group => Ok(self.describe_groups(&[winner]).await?.pop()),
-            _ => Ok(self.0.describe(&own)?.pop()),
-        }
+        let [thread, decided] = load::consents(thread, group);
+        let answers = self.0.store.read(vec![thread, decided, load::group(group)]).await?;
+        let [thread, decided, own] = answers.as_slice() else { return Err(Error::bug("no answer")) };
+        let consent = load::consent(thread, decided)?;
+        let listed = load::rows::<ThreadRow>(thread)?.pop();
+        let rows = match listed.filter(|row| row.winner != group) {
+            Some(row) => self.0.group_rows(&[row.winner]).await?,
+            None => load::rows(own)?,
+        };
+        Ok(rows.into_iter().next().map(|row| self.0.conversation(row, consent)))
     }
 
-    /// Groups, each described as itself (DMS-017).
+    /// Groups, each described as itself, with the consent of its thread (DMS-017).
     pub async fn describe_groups(&self, groups: &[GroupId]) -> Result<Vec<Conversation>, Error> {
         self.0.open()?;
-        self.0.describe(&self.0.store.read(described(groups)).await?)
+        let rows = self.0.group_rows(groups).await?;
+        let reads = rows.iter().flat_map(|row| load::consents(row.thread(), row.id)).collect();
+        let answers = self.0.store.read(reads).await?;
+        let mut described = Vec::with_capacity(rows.len());
+        for (row, pair) in rows.into_iter().zip(answers.chunks_exact(2)) {
+            described.push(self.0.conversation(row, load::consent(&pair[0], &pair[1])?));
+        }
+        Ok(described)
     }
-}
-
-/// What a description of groups is made of, two reads a group.
-fn described(groups: &[GroupId]) -> Vec<Read> {
-    let of = |id: &GroupId| [load::group(*id), Read::Key(Table::Consent, Entity::Conversation(*id).to_key())];
-    groups.iter().flat_map(of).collect()
 }
 
 impl Inner {
@@ -83,7 +86,6 @@ impl Inner {
         let mut listed = Vec::with_capacity(lines.len());
         for (line, at) in lines.iter().zip(places.unwrap_or_default()) {
             let row = load::rows::<GroupRow>(rows.get(at).map_or(&[], Vec::as_slice))?.pop();
-            // A line has the consent of its winner.
             listed.extend(row.map(|row| self.conversation(row, line.consent)));
         }
         Ok(options.finish(listed, |one| &one.group))
@@ -95,24 +97,19 @@ impl Inner {
         let reads = lines.iter().map(|line| Read::Key(Table::Threads, line.thread.to_key())).collect();
         let mut ids = Vec::new();
         for thread in load::all::<ThreadRow>(&self.store.read(reads).await?)? {
-            ids.push(thread.winner);
-            ids.extend(thread.groups.iter().map(|g| g.group).filter(|id| *id != thread.winner));
+            ids.push((thread.winner, thread.consent));
+            let others = thread.groups.iter().map(|g| g.group).filter(|id| *id != thread.winner);
+            ids.extend(others.map(|id| (id, thread.consent)));
         }
-        let listed = self.describe(&self.store.read(described(&ids)).await?)?;
+        let answers = self.store.read(ids.iter().map(|(id, _)| load::group(*id)).collect()).await?;
+        let mut listed = Vec::with_capacity(ids.len());
+        for ((_, consent), found) in ids.iter().zip(&answers) {
+            listed.extend(load::rows(found)?.into_iter().map(|row| self.conversation(row, *consent)));
+        }
         let mut listed = options.finish(listed, |one| &one.group);
         let mut threads = Vec::new();
         listed.retain(|one| options.wants(one.group.thread(), one.consent, &mut threads));
         Ok(listed)
-    }
-
-    /// Answers of [`described`].
-    fn describe(&self, answers: &[Vec<Record>]) -> Result<Vec<Conversation>, Error> {
-        let mut out = Vec::with_capacity(answers.len() / 2);
-        for pair in answers.chunks_exact(2) {
-            let consent = load::consent(&pair[1])?;
-            out.extend(load::rows(&pair[0])?.into_iter().map(|row| self.conversation(row, consent)));
-        }
-        Ok(out)
     }
 
     fn conversation(&self, group: GroupRow, consent: State) -> Conversation {

@@ -9,8 +9,8 @@ use crate::engine::state::{GroupCtx, MlsState, ThreadCtx};
 use crate::error::Error;
 use crate::mls::{self, Scratch};
 use crate::store::rows::{
-    AnnotationRow, AttemptRow, ConsentRow, CountersRow, EnvelopeRow, GroupRow, GroupState, IntentRow,
-    MessageRow, MlsGlobalRow, MlsPageRow, NotesRow, PositionRow, Row, ThreadRow, TranscriptRow,
+    AttemptRow, ConsentRow, CountersRow, EnvelopeRow, GroupRow, GroupState, IntentRow, MessageRow,
+    MlsGlobalRow, MlsPageRow, NotesRow, PositionRow, Row, ThreadRow, TranscriptRow,
 };
 use crate::store::{Read, Record, Store, StoreError, Table};
 
@@ -34,21 +34,19 @@ pub fn notes(thread: ThreadId) -> Read {
     Read::Key(Table::Annotations, NotesRow::key_of(thread))
 }
 
-/// The read of what was said about a message.
-pub fn about(target: MessageId) -> Read {
-    Read::prefix(Table::Annotations, &AnnotationRow::target_prefix(target))
+/// The reads that [`consent`] is answered from.
+pub fn consents(thread: ThreadId, group: GroupId) -> [Read; 2] {
+    let own = Entity::Conversation(group).to_key();
+    [Read::Key(Table::Threads, thread.to_key()), Read::Key(Table::Consent, own)]
 }
 
-/// The answer to [`about`]. Who names a target chooses it freely, and so may hit a key of another
-/// form.
-pub fn annotations(records: &[Record]) -> Result<Vec<AnnotationRow>, StoreError> {
-    let own = records.iter().filter(|record| record.key.len() == AnnotationRow::KEY_LEN);
-    own.map(|record| AnnotationRow::decode(&record.body)).collect()
-}
-
-/// The state that a record of consent gives, or its absence (CONS-001).
-pub fn consent(records: &[Record]) -> Result<State, StoreError> {
-    Ok(state_of(rows::<ConsentRow>(records)?.first().map(|row| &row.0)))
+/// The consent of a group's conversation: that of its thread, and the group's own while it belongs
+/// to none, as a DM that never came to life. No record is unknown (CONS-001).
+pub fn consent(thread: &[Record], own: &[Record]) -> Result<State, StoreError> {
+    match rows::<ThreadRow>(thread)?.pop() {
+        Some(row) => Ok(row.consent),
+        None => Ok(state_of(rows::<ConsentRow>(own)?.first().map(|row| &row.0))),
+    }
 }
 
 /// Reads one row by key, with its revision.
@@ -111,11 +109,9 @@ impl Inner {
         Ok(found.map(|(row, revision)| (row.0, revision)))
     }
 
-    /// Envelopes kept of a topic: held or rejected.
-    pub(super) async fn kept_envelopes(&self, topic: Topic) -> Result<Vec<EnvelopeRow>, StoreError> {
-        let answer =
-            self.store.read(vec![Read::prefix(Table::Envelopes, &EnvelopeRow::topic_prefix(topic))]).await?;
-        rows(answer.first().map_or(&[], Vec::as_slice))
+    /// Envelopes kept under a prefix: those that wait, or those that were refused for good.
+    pub(super) async fn kept_envelopes(&self, prefix: &[u8]) -> Result<Vec<EnvelopeRow>, StoreError> {
+        all(&self.store.read(vec![Read::prefix(Table::Envelopes, prefix)]).await?)
     }
 }
 

@@ -23,6 +23,7 @@ mod installations;
 mod judge;
 mod key_packages;
 mod list;
+mod live;
 mod load;
 mod open;
 mod operate;
@@ -37,6 +38,7 @@ mod reader;
 mod reads;
 mod refresh;
 mod replay;
+mod said;
 mod send;
 mod sync;
 mod sync_some;
@@ -107,7 +109,7 @@ pub(crate) struct Inner {
     room: Cell<usize>,
     /// Own bytes met in a topic: met again, they are no sign of a state rolled back.
     echoes: RefCell<Set<[u8; 32]>>,
-    live: RefCell<Option<sync::Live>>,
+    live: RefCell<Option<live::Live>>,
     expiry: expiry::Alarm,
     /// A step has decided something the own devices are to be told of.
     owing: Cell<bool>,

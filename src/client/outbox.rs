@@ -15,7 +15,7 @@ use crate::engine::state::GroupCtx;
 use crate::engine::unit::Unit;
 use crate::engine::{send, threads};
 use crate::error::Error;
-use crate::store::rows::{AttemptRow, GroupState, IntentState, Operation};
+use crate::store::rows::{AttemptRow, GroupKind, GroupState, IntentState, Operation};
 use crate::store::{Table, Write};
 
 /// A run ends after so many rounds, each of up to 50 messages; what is left goes on with the next
@@ -34,12 +34,26 @@ impl Inner {
 
     /// Publishes until nothing is left to do. While more is being sent, a `lazy` run leaves what may
     /// wait to the next one: then it answers true.
+    ///
+    /// A change that the service refuses for good is given up, and what is behind it goes on; whoever
+    /// asked for the run is told of it at its end, and whoever asked for the change in any case.
     pub(super) async fn work_off(self: &Rc<Self>, group: GroupId, lazy: bool) -> Result<bool, Error> {
+        let mut refused = None;
+        let more = self.work(group, lazy, &mut refused).await?;
+        refused.filter(|_| !lazy).map_or(Ok(more), Err)
+    }
+
+    async fn work(
+        self: &Rc<Self>,
+        group: GroupId,
+        lazy: bool,
+        refused: &mut Option<Error>,
+    ) -> Result<bool, Error> {
         // Another tab may have left work behind. What was just sent here found the group as it is.
         if !lazy || !self.is_sending() {
             self.recheck(group).await?;
         }
-        let (mut looked, mut ended) = (false, false);
+        let (mut looked, mut ended, mut removed) = (false, false, false);
         for _ in 0..ROUNDS {
             self.open()?;
             let work = self.next_work(group).await?;
@@ -65,9 +79,17 @@ impl Inner {
                         self.reopen_outdated(group).await?;
                     } else {
                         let all = attempts.len() < publish::BATCH;
-                        // The next ones are gathered again.
-                        if self.publish(group, attempts, lazy).await? && all {
-                            return Ok(true);
+                        let commit = attempts.iter().any(|attempt| attempt.commit);
+                        match self.publish(group, attempts, lazy).await {
+                            Err(error) if commit && error.code == "delivery.refused" => {
+                                *refused = refused.take().or(Some(error));
+                            }
+                            // The next ones are gathered again.
+                            done => {
+                                if done? && all {
+                                    return Ok(true);
+                                }
+                            }
                         }
                     }
                 }
@@ -78,6 +100,9 @@ impl Inner {
                 // Once a run: a commit that is given up again may pass later.
                 Work::EndProposals if std::mem::replace(&mut ended, true) => return Ok(false),
                 Work::EndProposals => self.end_proposals(group).await?,
+                // What is told waits until that is possible.
+                Work::RemoveLost if std::mem::replace(&mut removed, true) => return Ok(false),
+                Work::RemoveLost => self.remove_lost(group).await?,
                 Work::GiveUp(sends, code) => self.give_up(group, sends, code).await?,
             }
         }
@@ -87,11 +112,28 @@ impl Inner {
     async fn next_work(&self, group: GroupId) -> Result<Work, Error> {
         self.step(async |step| {
             let Some(ctx) = step.take_group(group).await? else { return Ok(Work::Nothing) };
-            let work = publish::next(&ctx);
+            let lost = ctx.row.kind == GroupKind::Sync && !self.is_sound(&ctx.row);
+            let work = publish::next(&ctx, lost);
             step.keep_group(ctx);
             Ok(work)
         })
         .await
+    }
+
+    /// Wants the devices out of a sync group that were revoked, and takes back what was encrypted for
+    /// them and has not left.
+    async fn remove_lost(self: &Rc<Self>, group: GroupId) -> Result<(), Error> {
+        let row = self
+            .step(async |step| {
+                let Some(mut ctx) = step.take_group(group).await? else { return Ok(None) };
+                publish::withdraw(&mut ctx, &mut step.unit);
+                let row = ctx.row.clone();
+                step.keep_group(ctx);
+                Ok(Some(row))
+            })
+            .await?;
+        self.refresh_members(row.as_slice()).await?;
+        Ok(())
     }
 
     /// True when reading back what left is put off.

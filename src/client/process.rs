@@ -9,6 +9,7 @@ use crate::client::Inner;
 use crate::client::devices::BATCH;
 use crate::client::driver::{Step, StepError};
 use crate::client::outbox::{message_of, owes};
+use crate::consent::Record;
 use crate::delivery::Incoming;
 use crate::engine::receive::{IDENTITY, Known, Outcomes, hold, receive};
 use crate::engine::state::{GroupCtx, ThreadCtx};
@@ -274,7 +275,7 @@ fn apply(
 struct Standing {
     activity: Option<crate::base::Nanos>,
     state: GroupState,
-    consent: Option<crate::consent::Record>,
+    consents: Map<GroupId, Record>,
     /// Adds shown: whoever shows one more has to know them all (DMS-011).
     shown: usize,
 }
@@ -284,7 +285,7 @@ impl Standing {
         Self {
             activity: row.last_message_ns,
             state: row.state.clone(),
-            consent: thread.consents.get(&row.id).copied(),
+            consents: thread.consents.clone(),
             shown: thread.transcripts.len(),
         }
     }

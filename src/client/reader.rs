@@ -35,7 +35,7 @@ pub(super) struct Reader {
 struct News {
     /// Something was.
     any: Cell<bool>,
-    /// A consent state changed, so that a scope may have others in it.
+    /// A consent state changed, or a conversation has another copy: a scope may have others in it.
     consent: Cell<bool>,
     ended: Cell<bool>,
     waker: RefCell<Option<Waker>>,
@@ -66,8 +66,10 @@ impl Reader {
         let subscription = client.subscribe_commits(move |events| {
             let news = &ending.0;
             news.any.set(true);
-            let consent =
-                |event: &Event| matches!(event, Event::Consent { .. } | Event::ArchiveRestored { .. });
+            let consent = |event: &Event| {
+                use Event::{ArchiveRestored, Consent, Conversation};
+                matches!(event, Consent { .. } | ArchiveRestored { .. } | Conversation { .. })
+            };
             news.consent.set(news.consent.get() || events.iter().any(consent));
             news.wake();
         });

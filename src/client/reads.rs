@@ -52,7 +52,7 @@ impl Client {
     pub async fn last_read_times(&self, group: GroupId) -> Result<Vec<(InboxId, Nanos)>, Error> {
         self.0.open()?;
         let thread = self.0.thread_of(group).await?;
-        let waiting = history::waiting(thread);
+        let waiting = history::waiting(thread, true);
         let answers = self.0.store.read(vec![load::notes(thread), waiting]).await?;
         let [notes, waiting] = answers.as_slice() else { return Err(Error::bug("no answer")) };
         let mut times = load::rows::<NotesRow>(notes)?.pop().map(|notes| notes.read).unwrap_or_default();

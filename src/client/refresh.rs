@@ -12,8 +12,8 @@ use crate::base::{Map, Set};
 use std::rc::Rc;
 
 use crate::base::{GroupId, InboxId, InstallationId, SequenceId};
-use crate::client::Inner;
-use crate::consent::{Entity, State, state_of};
+use crate::client::{Inner, load};
+use crate::consent::State;
 use crate::engine::key_packages::DAY_NS;
 use crate::engine::leave;
 use crate::error::Error;
@@ -68,8 +68,9 @@ impl Inner {
         if self.platform.now().0.saturating_sub(active.0) > LATELY_NS {
             return Ok(true);
         }
-        let record = self.consent_of(Entity::Conversation(row.id)).await?;
-        Ok(state_of(record.as_ref()) == State::Denied)
+        let answers = self.store.read(load::consents(row.thread(), row.id).into()).await?;
+        let [thread, own] = answers.as_slice() else { return Err(Error::bug("no answer")) };
+        Ok(load::consent(thread, own)? == State::Denied)
     }
 
     async fn want_refresh(&self, group: GroupId, newest: &Map<InboxId, SequenceId>) -> Result<bool, Error> {

@@ -93,7 +93,7 @@ impl Inner {
     async fn read_welcomes(self: &Rc<Self>, found: &mut Found) -> Result<(), Error> {
         let topic = Topic::Welcome(self.me.installation.0);
         let mut unknown = 0;
-        for kept in self.kept_envelopes(topic).await? {
+        for kept in self.kept_envelopes(&EnvelopeRow::waiting(topic)).await? {
             if let EnvelopeState::Held(code, _) = &kept.state {
                 unknown += usize::from(code == UNKNOWN_KEY_PACKAGE);
                 let row = kept.clone();
@@ -199,6 +199,7 @@ impl Inner {
                 hold_or_expire(envelope, kept, (&code, &reason), step)
             }
             Outcomes::Rejected(code, reason) => {
+                drop_kept(kept, step);
                 record_rejection(envelope, &code, &reason, &mut step.unit);
                 Taken::Settled
             }
@@ -334,6 +335,7 @@ fn hold_or_expire(
         _ => i64::MAX,
     };
     if waited > lasts {
+        drop_kept(kept, step);
         record_rejection(envelope, code, reason, &mut step.unit);
         return Taken::Settled;
     }

@@ -1,18 +1,25 @@
 //! Messages about messages: what reactions, edits and deletions come to (PROC-037).
 //!
 //! Each is stored as the message it is, with a row that finds it by its target. What follows is
-//! folded anew from all of them, so that it does not hang on the order they came in. A deletion is
-//! more than a view: it takes the content off the disk, in the unit that has both.
+//! folded anew from those that may count, so that it does not hang on the order they came in. A
+//! deletion is more than a view: it takes the content off the disk, in the unit that has both
+//! ([`super::judge`]).
+//!
+//! Any member can say any number of things about a message. The rows lie so that what counts is
+//! found by a read with a limit, whatever else was said: the first deletion, the last edit, the
+//! newest [`REACTIONS`] reactions.
 //!
 //! Choices where the texts are silent: of several valid deletions the first in the thread's order
 //! names who took the message back; an edit counts in the whole thread, comes from the sender alone
 //! and rewrites what can be taken back; a message taken back shows neither edits nor reactions.
 
 use crate::base::{MessageId, Nanos};
-use crate::engine::event::Event;
 use crate::engine::state::ThreadCtx;
 use crate::engine::unit::Unit;
-use crate::store::rows::{AnnotationRow, ContentTypeView, MessageKind, MessageRow, MessageStatus};
+use crate::store::rows::{
+    AnnotationRow, ContentTypeView, Hangs, MessageKind, MessageRow, MessageStatus, Row,
+};
+use crate::store::{Read, Table, after_prefix};
 use crate::wire::about::{self, Relation};
 use crate::wire::{EncodedContent, content_type};
 
@@ -28,9 +35,8 @@ const CONTENT: [&str; 8] = [
     "walletSendCalls",
 ];
 
-/// So many messages that were taken back before they came are remembered in a thread. Beyond it
-/// the oldest are forgotten: their content then stays stored, and is still shown to nobody.
-const AWAITED: usize = 256;
+/// So many reactions of a message are shown, the newest. Those that take one back count.
+pub const REACTIONS: u32 = 500;
 
 /// A message about another one, with what its place in the group says of its sender.
 pub struct Said {
@@ -71,9 +77,9 @@ fn is_content(of: &ContentTypeView) -> bool {
 /// stores such a row calls this in the same unit.
 ///
 /// What a deletion or an edit does to rows that are stored already is decided at the end of the
-/// step ([`judge`]), for which [`Unit::judged`] names the targets.
+/// step ([`super::judge`]), for which [`Unit::judged`] names the targets.
 pub fn note(row: &MessageRow, by_super_admin: bool, thread: &mut ThreadCtx, unit: &mut Unit) {
-    if row.kind != MessageKind::Application {
+    if row.kind != MessageKind::Application || matches!(row.status, MessageStatus::Failed(_)) {
         return;
     }
     let published = row.status == MessageStatus::Published;
@@ -86,16 +92,77 @@ pub fn note(row: &MessageRow, by_super_admin: bool, thread: &mut ThreadCtx, unit
     if published && about::is_receipt(&t.authority, &t.type_id) {
         note_receipt(row, thread, unit);
     }
-    let Some(relation) = relation(t) else { return };
-    let content = EncodedContent::decode(&row.content).ok();
-    let Some(target) = content.as_ref().and_then(about::target) else { return };
-    unit.changes.put(&AnnotationRow { target, message: row.id, by_super_admin });
-    if !thread.notes.annotated {
-        thread.notes.annotated = true;
-        put_notes(thread, unit);
+    let Some((target, content, relation)) = said(row) else { return };
+    let hangs = match relation {
+        Relation::Deletion if by_super_admin => Hangs::TakenByAdmin,
+        Relation::Deletion => Hangs::Taken,
+        // It rewrites nothing, whatever it is about.
+        Relation::Edit if edited(&content).is_none() => return,
+        Relation::Edit => Hangs::Edit,
+        Relation::Reaction => Hangs::Reaction,
+    };
+    unit.changes.put(&AnnotationRow::new(target, hangs, row));
+    // A deletion at its place works on its target, now or when that comes.
+    if !published || relation != Relation::Deletion {
+        look_for(hangs, thread, unit);
     }
     if published && relation != Relation::Reaction {
         unit.judged.push(target);
+    }
+}
+
+/// Takes a message off its target, because it moves, goes or never left.
+pub fn take_off(row: &MessageRow, unit: &mut Unit) {
+    let Some((target, _, relation)) = said(row) else { return };
+    let hangs: &[Hangs] = match relation {
+        Relation::Deletion => &[Hangs::TakenByAdmin, Hangs::Taken],
+        Relation::Edit => &[Hangs::Edit],
+        Relation::Reaction => &[Hangs::Reaction],
+    };
+    for hangs in hangs {
+        unit.changes.delete(Table::Annotations, AnnotationRow::new(target, *hangs, row).key());
+    }
+}
+
+/// What a message is about, its content, and what it does to it.
+fn said(row: &MessageRow) -> Option<(MessageId, EncodedContent, Relation)> {
+    let relation = relation(&row.content_type).filter(|_| row.kind == MessageKind::Application)?;
+    let content = EncodedContent::decode(&row.content).ok()?;
+    Some((about::target(&content)?, content, relation))
+}
+
+/// From now on, reads of a thread's messages look for these.
+pub(super) fn look_for(hangs: Hangs, thread: &mut ThreadCtx, unit: &mut Unit) {
+    if thread.notes.kinds & hangs.bit() == 0 {
+        thread.notes.kinds |= hangs.bit();
+        put_notes(thread, unit);
+    }
+}
+
+/// The reads of what hangs on a message, of these kinds ([`NotesRow::kinds`]).
+///
+/// [`NotesRow::kinds`]: crate::store::rows::NotesRow::kinds
+pub fn hanging(target: &MessageRow, kinds: u8) -> Vec<Read> {
+    let read = |hangs: &Hangs| {
+        let (descending, limit) = match hangs {
+            Hangs::TakenByAdmin | Hangs::Taken => (false, 1),
+            Hangs::Edit => (true, 1),
+            Hangs::Reaction => (true, REACTIONS),
+        };
+        stretch(AnnotationRow::counting(target, *hangs), descending, limit)
+    };
+    Hangs::ALL.iter().filter(|hangs| kinds & hangs.bit() != 0).map(read).collect()
+}
+
+/// The read of annotations with a prefix.
+pub fn stretch(prefix: Vec<u8>, descending: bool, limit: u32) -> Read {
+    Read::Range {
+        table: Table::Annotations,
+        index: None,
+        to: after_prefix(&prefix),
+        from: Some(prefix),
+        descending,
+        limit: Some(limit),
     }
 }
 
@@ -109,40 +176,47 @@ fn note_receipt(row: &MessageRow, thread: &mut ThreadCtx, unit: &mut Unit) {
     put_notes(thread, unit);
 }
 
-fn put_notes(thread: &mut ThreadCtx, unit: &mut Unit) {
+pub(super) fn put_notes(thread: &mut ThreadCtx, unit: &mut Unit) {
     unit.changes.put_checked(&thread.notes, thread.notes_revision);
     thread.notes_revision += 1;
 }
 
-/// What `said`, in any order, comes to for `target`. A message that was given up says nothing, nor
-/// does one of another conversation; of the deletions only those of the target's own group count,
-/// by its sender or a super admin (PROC-037).
+/// Whether a deletion or an edit counts for `target`. A message that was given up says nothing, nor
+/// does one of another conversation; of the deletions only those of the target's own group count, by
+/// its sender or a super admin (PROC-037).
+pub(super) fn counts(target: &MessageRow, Said { row, by_super_admin }: &Said) -> bool {
+    let own = row.sender_inbox == target.sender_inbox;
+    let by_right = match relation(&row.content_type) {
+        Some(Relation::Deletion) => row.group == target.group && (own || *by_super_admin),
+        Some(Relation::Edit) => own,
+        _ => false,
+    };
+    by_right && is_content(&target.content_type) && target.is_sent() && is_said(target, row)
+}
+
+fn is_said(target: &MessageRow, row: &MessageRow) -> bool {
+    let failed = matches!(row.status, MessageStatus::Failed(_));
+    row.thread == target.thread && row.kind == MessageKind::Application && !failed
+}
+
+/// What `said`, in any order, comes to for `target`.
 pub fn fold<'a>(target: &MessageRow, said: impl Iterator<Item = &'a Said>) -> Folded<'a> {
     let mut folded = Folded::default();
-    let content = is_content(&target.content_type) && target.is_sent();
-    for Said { row, by_super_admin } in said {
-        let counts = row.thread == target.thread && row.kind == MessageKind::Application;
-        if !counts || matches!(row.status, MessageStatus::Failed(_)) {
-            continue;
-        }
-        let own = row.sender_inbox == target.sender_inbox;
-        let place = row.sort_key();
+    for one in said {
+        let (row, place) = (&one.row, one.row.sort_key());
         match relation(&row.content_type) {
-            Some(Relation::Reaction) => folded.reactions.push(row),
+            Some(Relation::Reaction) if is_said(target, row) => folded.reactions.push(row),
             Some(Relation::Deletion)
-                if content
-                    && row.group == target.group
-                    && (own || *by_super_admin)
-                    && folded.deletion.is_none_or(|known| known.sort_key() > place) =>
+                if counts(target, one) && folded.deletion.is_none_or(|known| known.sort_key() > place) =>
             {
                 folded.deletion = Some(row);
             }
             Some(Relation::Edit)
-                if content
-                    && own
+                if counts(target, one)
                     && folded.edit.as_ref().is_none_or(|(known, ..)| known.sort_key() < place) =>
             {
-                if let Some((bytes, of)) = edited(row) {
+                let content = EncodedContent::decode(&row.content).ok();
+                if let Some((bytes, of)) = content.as_ref().and_then(edited) {
                     folded.edit = Some((row, bytes, of));
                 }
             }
@@ -157,71 +231,10 @@ pub fn fold<'a>(target: &MessageRow, said: impl Iterator<Item = &'a Said>) -> Fo
 }
 
 /// The content an edit gives; one that is not content is none.
-fn edited(row: &MessageRow) -> Option<(Vec<u8>, ContentTypeView)> {
-    let (bytes, content) = about::edited(&EncodedContent::decode(&row.content).ok()?)?;
+fn edited(edit: &EncodedContent) -> Option<(Vec<u8>, ContentTypeView)> {
+    let (bytes, content) = about::edited(edit)?;
     let of = ContentTypeView::from(content.content_type);
     is_content(&of).then_some((bytes, of))
-}
-
-/// Takes off the disk what valid deletions among `said` take back: the target's content, and that of
-/// its edits. A target that is not at its place yet is awaited in its thread, if that is given.
-pub fn judge(
-    id: MessageId,
-    target: Option<MessageRow>,
-    said: &[Said],
-    thread: Option<&mut ThreadCtx>,
-    unit: &mut Unit,
-) {
-    let published = || said.iter().filter(|one| one.row.status == MessageStatus::Published);
-    // What is still to be encrypted is needed until then.
-    let Some(mut target) = target.filter(|row| row.status != MessageStatus::Unpublished) else {
-        let Some(thread) = thread else { return };
-        let deletes = |one: &Said| {
-            relation(&one.row.content_type) == Some(Relation::Deletion) && one.row.thread == thread.id
-        };
-        if published().any(deletes) {
-            wait_for(id, thread, unit);
-        }
-        return;
-    };
-    let (known, deletion) = (target.deleted_by(), fold(&target, published()).deletion);
-    let edits = published()
-        .filter(|one| one.row.kind == MessageKind::Application && one.row.thread == target.thread)
-        .filter(|one| one.row.sender_inbox == target.sender_inbox)
-        .filter(|one| relation(&one.row.content_type) == Some(Relation::Edit));
-    let Some(by) = deletion.map(|row| row.sender_inbox).or(known) else {
-        // An edit goes with what it rewrites: gone before, it would bring the first words back.
-        for Said { row, .. } in edits.filter(|one| one.row.expires_ns != target.expires_ns) {
-            unit.changes.put(&MessageRow { expires_ns: target.expires_ns, ..row.clone() });
-        }
-        return;
-    };
-    for Said { row, .. } in edits {
-        let mut edit = row.clone();
-        edit.delete(by);
-        unit.changes.put(&edit);
-    }
-    if known != Some(by) {
-        target.delete(by);
-        unit.changes.put(&target);
-    }
-    if known.is_none() {
-        let MessageRow { id, group, thread, .. } = target;
-        unit.events.push(Event::MessageDeleted { id, group, thread, locally: false });
-        unit.events.push(Event::Gone { row: Box::new(target) });
-    }
-}
-
-fn wait_for(id: MessageId, thread: &mut ThreadCtx, unit: &mut Unit) {
-    let awaited = &mut thread.notes.awaited;
-    if awaited.contains(&id) {
-        return;
-    }
-    if awaited.len() >= AWAITED {
-        awaited.remove(0);
-    }
-    awaited.push(id);
-    put_notes(thread, unit);
 }
 
 #[cfg(test)]

@@ -1,8 +1,12 @@
 //! An app deciding about a conversation, a DM, or an inbox (CONS-011, CONS-041, design section 8), and
 //! what other devices of the inbox decided (CONS-010).
+//!
+//! Each group has a record of its own; the consent of a thread is read from all of them
+//! ([`ThreadCtx::decided`]).
 
 use crate::base::{GroupId, Nanos};
 use crate::consent::{Entity, Record, State, app_act, merge};
+use crate::engine::event::Event;
 use crate::engine::state::ThreadCtx;
 use crate::engine::threads;
 use crate::engine::unit::Unit;
@@ -14,6 +18,15 @@ use crate::store::rows::MessageRow;
 /// A DM handle names every group of its set, so that a blocked peer cannot come back through a
 /// duplicate; `preferences.setConsentStates` names one.
 pub fn decide(thread: &mut ThreadCtx, named: &[GroupId], state: State, unit: &mut Unit) {
+    let before = thread.state();
+    put(thread, named, state, unit);
+    threads::refresh_consent(thread, unit);
+    tell(thread, before, unit);
+    unit.changes.strict();
+}
+
+/// The records of a decision alone; the thread is still to be relisted.
+pub fn put(thread: &mut ThreadCtx, named: &[GroupId], state: State, unit: &mut Unit) {
     for group in named {
         let stored = thread.consents.get(group).copied();
         let record = app_act(Entity::Conversation(*group), state, unit.now);
@@ -21,8 +34,25 @@ pub fn decide(thread: &mut ThreadCtx, named: &[GroupId], state: State, unit: &mu
         unit.put_consent(stored.as_ref(), record);
         unit.owe(record);
     }
-    threads::refresh_consent(thread, unit);
-    unit.changes.strict();
+}
+
+/// Tells that the consent of a thread is another than `before`, where no record of it changed its
+/// state: a new time alone can put one above those of the other groups, and so can its group when
+/// it is joined.
+pub fn tell(thread: &ThreadCtx, before: State, unit: &mut Unit) {
+    let now = thread.state();
+    let says = |event: &Event| match event {
+        Event::Consent { entity: Entity::Conversation(group), state } => {
+            *state == now && thread.consents.contains_key(group)
+        }
+        _ => false,
+    };
+    if now != before
+        && !unit.events.iter().any(says)
+        && let Some(record) = thread.decided()
+    {
+        unit.events.push(Event::Consent { entity: record.entity, state: now });
+    }
 }
 
 /// Records a decision about an entity no thread of this database belongs to: an inbox, or a
@@ -43,7 +73,7 @@ pub fn decide_apart(stored: Option<(Record, u64)>, entity: Entity, state: State,
 
 /// Merges records of other own devices about groups of this thread, and relists it (CONS-010).
 pub fn receive(thread: &mut ThreadCtx, received: &[(GroupId, Record)], unit: &mut Unit) {
-    let before = unit.changes.writes.len();
+    let (before, written) = (thread.state(), unit.changes.writes.len());
     for (group, record) in received {
         let stored = thread.consents.get(group).copied();
         if let Some(record) = merge(stored.as_ref(), record) {
@@ -51,8 +81,9 @@ pub fn receive(thread: &mut ThreadCtx, received: &[(GroupId, Record)], unit: &mu
             unit.put_consent(stored.as_ref(), record);
         }
     }
-    if unit.changes.writes.len() > before {
+    if unit.changes.writes.len() > written {
         threads::refresh_consent(thread, unit);
+        tell(thread, before, unit);
     }
 }
 

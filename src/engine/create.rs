@@ -1,13 +1,13 @@
 //! Creating a DM or a group, and reusing a DM (DMS-002, DMS-005, CONS-020, GMOD-037).
 
 use crate::base::{DmId, GroupId, InboxId, SequenceId};
-use crate::consent::{Entity, State, app_act};
+use crate::consent::State;
 use crate::engine::event::Event;
 use crate::engine::operations::MAX_INBOXES;
 use crate::engine::settings::NewGroup;
 use crate::engine::state::{GroupCtx, Me, MlsState, ThreadCtx};
 use crate::engine::unit::Unit;
-use crate::engine::{threads, views};
+use crate::engine::{consent, threads, views};
 use crate::error::Error;
 use crate::members::Entry;
 use crate::meta::{Components, CreateError, FIRST_FLOOR, NewConversation, Settings};
@@ -124,10 +124,10 @@ fn begin(
     unit: &mut Unit,
 ) -> Result<GroupCtx, Error> {
     let ctx = born(me, (kind, dm), (id, dictionary), members, unit)?;
-    let record = app_act(Entity::Conversation(id), State::Allowed, unit.now);
-    thread.consents.insert(id, record);
-    unit.put_consent(None, record);
-    unit.owe(record);
+    // Of a DM there may be placeholders, whose records must not outlast this decision.
+    let mut named = consent::groups_of(thread);
+    named.push(id);
+    consent::put(thread, &named, State::Allowed, unit);
     let duplicate = threads::goes_on_elsewhere(thread, id);
     threads::refresh(thread, &ctx.row, unit);
     let (thread, consent) = (thread.id, State::Allowed);

@@ -137,7 +137,8 @@ pub enum Event {
         /// Its thread.
         thread: ThreadId,
     },
-    /// `consent.changed`: a stored consent state changed.
+    /// `consent.changed`: a stored consent state changed, or that of a DM because one of its groups'
+    /// records became the greatest.
     Consent {
         /// What it is about.
         entity: Entity,

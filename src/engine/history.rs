@@ -8,6 +8,7 @@ use crate::base::{InboxId, Nanos, ThreadId};
 use crate::store::rows::{ContentTypeView, MessageKind, MessageRow, MessageStatus};
 use crate::store::{Index, Read, Record, Table, after_prefix};
 use crate::wire::about::is_silent;
+use crate::wire::content_type::AUTHORITY;
 
 /// By what a page is ordered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,6 +38,11 @@ impl Types {
     /// These and no others.
     pub fn only(types: &[&str]) -> Self {
         Self { only: Some(types.iter().map(|one| (*one).to_owned()).collect()), ..Self::default() }
+    }
+
+    /// Whether any of those is asked for that are no messages of their own.
+    fn name_silent(&self) -> bool {
+        self.only.iter().flatten().chain(&self.also).any(|one| is_silent(AUTHORITY, one))
     }
 
     /// Whether a content type is asked for.
@@ -69,38 +75,62 @@ pub struct HistoryOptions {
     pub exclude_senders: Vec<InboxId>,
 }
 
-/// A stretch of an index, read on in chunks.
+/// A stretch of a thread, read on in chunks: of its messages, and of those that are no messages of
+/// their own if they are asked for.
 #[derive(Clone, Debug)]
 pub struct Span {
     index: Index,
-    from: Vec<u8>,
-    to: Option<Vec<u8>>,
+    parts: Vec<(Vec<u8>, Option<Vec<u8>>)>,
 }
 
 impl Span {
-    /// The next chunk.
-    pub fn read(&self, descending: bool, limit: u32) -> Read {
-        Read::Range {
+    /// The reads of the next chunk.
+    pub fn reads(&self, descending: bool, limit: u32) -> Vec<Read> {
+        let read = |(from, to): &(Vec<u8>, Option<Vec<u8>>)| Read::Range {
             table: Table::Messages,
             index: Some(self.index),
-            from: Some(self.from.clone()),
-            to: self.to.clone(),
+            from: Some(from.clone()),
+            to: to.clone(),
             descending,
             limit: Some(limit),
-        }
+        };
+        self.parts.iter().map(read).collect()
     }
 
-    /// Goes on behind `last`.
-    pub fn after(&mut self, last: &MessageRow, descending: bool) {
-        use crate::store::rows::Row;
-        let position = self.index as usize;
-        let Some(Some(key)) = last.index().into_iter().nth(position) else { return };
-        if descending {
-            self.to = Some(key);
-        } else {
-            self.from = key;
-            self.from.push(0);
+    /// The chunk, of the answers; goes on behind it.
+    pub fn take(&mut self, found: Vec<Vec<MessageRow>>, descending: bool, limit: usize) -> Vec<MessageRow> {
+        let apart = found.len() > 1;
+        let mut rows: Vec<MessageRow> = found.into_iter().flatten().collect();
+        if apart {
+            // So many of each were read, so the first so many of all are among them.
+            match self.index {
+                Index::ThreadDelivery => rows.sort_by_key(|row| row.delivery),
+                _ => rows.sort_by_cached_key(MessageRow::sort_key),
+            }
+            if descending {
+                rows.reverse();
+            }
+            rows.truncate(limit);
         }
+        for silent in [false, true] {
+            let last = rows.iter().rev().find(|row| row.is_silent() == silent);
+            if let (Some(last), Some(part)) = (last, self.parts.get_mut(usize::from(silent))) {
+                go_on(part, self.index, last, descending);
+            }
+        }
+        rows
+    }
+}
+
+/// Goes on behind `last`.
+fn go_on((from, to): &mut (Vec<u8>, Option<Vec<u8>>), index: Index, last: &MessageRow, descending: bool) {
+    use crate::store::rows::Row;
+    let Some(Some(key)) = last.index().into_iter().nth(index as usize) else { return };
+    if descending {
+        *to = Some(key);
+    } else {
+        *from = key;
+        from.push(0);
     }
 }
 
@@ -122,9 +152,10 @@ impl Place {
     }
 }
 
-/// The read of what waits to be sent in a thread.
-pub fn waiting(thread: ThreadId) -> Read {
-    let from = [thread.to_key().as_slice(), &[1]].concat();
+/// The read of what waits to be sent in a thread: of its messages, or of those that are no messages
+/// of their own.
+pub fn waiting(thread: ThreadId, silent: bool) -> Read {
+    let from = [MessageRow::listed(thread, silent).as_slice(), &[1]].concat();
     let (index, to) = (Some(Index::ThreadSort), after_prefix(&from));
     Read::Range { table: Table::Messages, index, from: Some(from), to, descending: false, limit: None }
 }
@@ -147,20 +178,28 @@ impl HistoryOptions {
         Self { descending: true, limit: Some(1), ..Self::default() }
     }
 
+    /// The prefixes under which a thread's messages lie that may be asked for.
+    fn prefixes(&self, thread: ThreadId) -> Vec<Vec<u8>> {
+        let silent: &[bool] = if self.types.name_silent() { &[false, true] } else { &[false] };
+        silent.iter().map(|silent| MessageRow::listed(thread, *silent)).collect()
+    }
+
     /// Reads of what waits at the asked times, for [`HistoryOptions::bounds`].
     pub fn marks(&self, thread: ThreadId) -> Vec<Read> {
-        let prefix = thread.to_key();
         let mark = |at: &Nanos| {
-            let from = Place { waits: true, at: *at }.key(&prefix);
-            Span { index: Index::ThreadSort, to: after_prefix(&from), from }.read(false, 1)
+            let part = |silent| {
+                let from = Place { waits: true, at: *at }.key(&MessageRow::listed(thread, silent));
+                (from.clone(), after_prefix(&from))
+            };
+            Span { index: Index::ThreadSort, parts: [false, true].map(part).into() }.reads(false, 1)
         };
-        self.sent_after.iter().chain(&self.sent_before).map(mark).collect()
+        self.sent_after.iter().chain(&self.sent_before).flat_map(mark).collect()
     }
 
     /// Where the page begins and ends; without `marks`, the answers, as if nothing waited there.
     pub fn bounds(&self, marks: &[Vec<Record>]) -> Bounds {
-        let mut marks = marks.iter();
-        let mut found = || marks.next().is_some_and(|rows| !rows.is_empty());
+        let mut marks = marks.chunks(2);
+        let mut found = || marks.next().is_some_and(|rows| rows.iter().any(|rows| !rows.is_empty()));
         // A time below 0 would find what is kept as 0.
         let mut place = |at: Nanos| Place { waits: found() && at.0 >= 0, at };
         Bounds { after: self.sent_after.map(&mut place), before: self.sent_before.map(&mut place) }
@@ -168,18 +207,23 @@ impl HistoryOptions {
 
     /// The stretch of the thread that can hold matches.
     pub fn span(&self, thread: ThreadId, bounds: &Bounds) -> Span {
-        let prefix = thread.to_key();
-        if self.sort_by == SortBy::Delivered {
-            return Span { index: Index::ThreadDelivery, to: after_prefix(&prefix), from: prefix };
-        }
+        let delivered = self.sort_by == SortBy::Delivered;
         let behind = |Place { waits, at }| Place { waits, at: Nanos(at.0.saturating_add(1)) };
-        let from = bounds.after.map_or_else(|| prefix.clone(), |after| behind(after).key(&prefix));
-        let to = match bounds.before {
-            // A time below 0 is kept as 0.
-            Some(Place { waits, at }) => Some(Place { waits, at: Nanos(at.0.max(1)) }.key(&prefix)),
-            None => after_prefix(&prefix),
+        let part = |prefix: Vec<u8>| {
+            if delivered {
+                let to = after_prefix(&prefix);
+                return (prefix, to);
+            }
+            let to = match bounds.before {
+                // A time below 0 is kept as 0.
+                Some(Place { waits, at }) => Some(Place { waits, at: Nanos(at.0.max(1)) }.key(&prefix)),
+                None => after_prefix(&prefix),
+            };
+            let from = bounds.after.map(|after| behind(after).key(&prefix));
+            (from.unwrap_or(prefix), to)
         };
-        Span { index: Index::ThreadSort, from, to }
+        let index = if delivered { Index::ThreadDelivery } else { Index::ThreadSort };
+        Span { index, parts: self.prefixes(thread).into_iter().map(part).collect() }
     }
 
     /// True when a page is the first of what the span holds, in the order it is read.

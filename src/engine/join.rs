@@ -8,7 +8,7 @@ use crate::commit::transcript;
 use crate::consent::{Entity, Join, State, start};
 use crate::delivery::Incoming;
 use crate::dm::{AdmissionError, Admitted, admit as admit_kind, check_activation};
-use crate::engine::consent::siblings;
+use crate::engine::consent::{siblings, tell};
 use crate::engine::event::Event;
 use crate::engine::opening::OpenedJoin;
 use crate::engine::receive::{Outcomes, above, paused};
@@ -89,9 +89,13 @@ pub fn settle(
     }
     // A commit may remove and add us at once: then the request is still pending.
     let left = existing.is_some_and(|(row, _)| row.left || row.leaving.contains(&me.inbox));
+    let before = thread.row.as_ref().map(|_| thread.state());
     consent(me, &ctx, thread, (envelope.server_ns, left), unit);
     let duplicate = threads::goes_on_elsewhere(thread, ctx.row.id);
     threads::refresh(thread, &ctx.row, unit);
+    if let Some(before) = before {
+        tell(thread, before, unit);
+    }
     let update = transcript::of_join(adder_inbox, me.inbox);
     let source = transcripts::Source {
         key: format!("{}_welcome_added", envelope.server_ns.0),

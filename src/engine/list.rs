@@ -41,9 +41,7 @@ impl ListOptions {
         // Another order or a filter beyond consent has to see every line.
         let whole = !self.limits_lines() || self.kind.is_some();
         let limit = if whole { None } else { self.limit.map(|n| u32::try_from(n).unwrap_or(u32::MAX)) };
-        // A line has its winner's consent; a duplicate is listed by its own.
-        let filter = if self.include_duplicates { Filter::EVERY } else { self.filter() };
-        filter
+        self.filter()
             .states()
             .map(|state| Read::Range {
                 table: Table::Listing,
@@ -89,9 +87,9 @@ impl ListOptions {
             && !self.include_duplicates
     }
 
-    /// Whether a group of a duplicates list is wanted by its own consent (CONS-030), within the
-    /// limit; `threads` are those listed so far. Duplicates ride along with their conversation and
-    /// do not count against the limit.
+    /// Whether a group of a duplicates list is wanted by the consent of its thread (CONS-030), which
+    /// may be another since its line was read, within the limit; `threads` are those listed so far.
+    /// Duplicates ride along with their conversation and do not count against the limit.
     pub fn wants(&self, thread: ThreadId, consent: State, threads: &mut Vec<ThreadId>) -> bool {
         if !self.include_duplicates {
             return true;

@@ -22,6 +22,7 @@ pub mod expire;
 pub mod history;
 pub mod import;
 pub mod join;
+pub mod judge;
 pub mod key_packages;
 pub mod leave;
 pub mod list;

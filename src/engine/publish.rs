@@ -9,13 +9,14 @@
 //! | message not encrypted, no commit wanted | encrypt it |
 //! | message not encrypted, proposals kept | want a commit that ends them |
 //! | snapshot for the own devices | make a message of its next part |
+//! | message for the own devices, a revoked one among them | remove that one first |
 //! | message of a group that has ended | mark it as failed |
 
 use crate::delivery::{Outgoing, Receipt};
 use crate::engine::event::Event;
 use crate::engine::state::GroupCtx;
 use crate::engine::unit::Unit;
-use crate::engine::{devices, leave, send, settle};
+use crate::engine::{annotations, devices, leave, send, settle};
 use crate::error::Error;
 use crate::mls::{self};
 use crate::store::rows::{
@@ -44,14 +45,17 @@ pub enum Work {
     /// Messages wait behind kept proposals, or behind a state that was rolled back: a commit of ours
     /// ends those. It leaves proposals out, so that their authors may propose again.
     EndProposals,
+    /// A device that was revoked is in the sync group: nothing is told before it is removed.
+    RemoveLost,
     /// Mark the messages of these intents as failed, with the reason's code.
     GiveUp(Vec<u64>, String),
     /// Publish the Welcomes this intent owes.
     Welcomes(u64),
 }
 
-/// Looks at a group's intents and attempts, in order.
-pub fn next(ctx: &GroupCtx) -> Work {
+/// Looks at a group's intents and attempts, in order. `lost` says that a revoked device of the own
+/// inbox is in this sync group.
+pub fn next(ctx: &GroupCtx, lost: bool) -> Work {
     if let GroupState::Failed(code) = &ctx.row.state {
         return give_up(ctx, code);
     }
@@ -72,6 +76,9 @@ pub fn next(ctx: &GroupCtx) -> Work {
         return Work::Nothing;
     }
     let waiting = in_flight(ctx);
+    if lost && waiting.iter().any(|attempt| !attempt.commit) {
+        return Work::RemoveLost;
+    }
     if !waiting.is_empty() {
         return Work::Publish(waiting);
     }
@@ -86,6 +93,9 @@ pub fn next(ctx: &GroupCtx) -> Work {
     let waiting: Vec<&IntentRow> = ctx.intents.values().filter(waits).take(BATCH).collect();
     if waiting.is_empty() {
         return Work::Nothing;
+    }
+    if lost {
+        return Work::RemoveLost;
     }
     if !send::ready(ctx) {
         // Also when the commit wanted for that before was given up.
@@ -132,13 +142,20 @@ fn in_flight(ctx: &GroupCtx) -> Vec<AttemptRow> {
 /// Messages encrypted too many epochs ago that the topic, read to its end, does not hold: they are
 /// encrypted again under the same idempotency key. The old attempt stays, for a late echo.
 pub fn reopen_outdated(ctx: &mut GroupCtx, unit: &mut Unit) {
-    let outdated: Vec<_> = ctx
-        .attempts
-        .values()
-        .filter(|a| !a.commit && a.outcome == Outcome::Unknown && a.epoch + OWN_WINDOW < ctx.row.epoch)
-        .cloned()
-        .collect();
-    for mut attempt in outdated {
+    let now = ctx.row.epoch;
+    reopen(ctx, |attempt| attempt.epoch + OWN_WINDOW < now, unit);
+}
+
+/// Messages that may not have left yet: they are encrypted again, for whoever is in the group then. Of
+/// one that has left after all the own devices only hear twice.
+pub fn withdraw(ctx: &mut GroupCtx, unit: &mut Unit) {
+    reopen(ctx, |_| true, unit);
+}
+
+fn reopen(ctx: &mut GroupCtx, which: impl Fn(&AttemptRow) -> bool, unit: &mut Unit) {
+    let open = |a: &&AttemptRow| !a.commit && a.outcome == Outcome::Unknown && which(a);
+    let attempts: Vec<_> = ctx.attempts.values().filter(open).cloned().collect();
+    for mut attempt in attempts {
         let current = ctx.intents.get(&attempt.intent);
         if let Some(mut intent) = current.filter(|i| i.state == IntentState::Published(attempt.hash)).cloned()
         {
@@ -239,6 +256,7 @@ pub fn end_all(ctx: &mut GroupCtx, rows: Vec<MessageRow>, code: &str, unit: &mut
 
 /// Marks a message as failed for good.
 pub fn fail_message(mut row: MessageRow, code: &str, unit: &mut Unit) {
+    annotations::take_off(&row, unit);
     let previous = std::mem::replace(&mut row.status, MessageStatus::Failed(code.to_owned()));
     let (id, group, thread, status) = (row.id, row.group, row.thread, row.status.clone());
     unit.changes.put(&row);

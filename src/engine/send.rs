@@ -115,7 +115,7 @@ pub fn send(
     writable(ctx)?;
     let at = unit.tick();
     let mut row = own_row(ctx, me, outbound, at);
-    row.inserted_ns = written_after(thread.consent(row.group), at);
+    row.inserted_ns = written_after(thread.decided(), at);
     let id = row.id;
     unit.changes.insert(&row);
     annotations::note(&row, ctx.row.settings.super_admins.contains(&me.inbox), thread, unit);

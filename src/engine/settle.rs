@@ -2,13 +2,12 @@
 //! still to be sent (GMOD-016, GMOD-036, CONS-021).
 
 use crate::base::{GroupId, InstallationId, Nanos, SequenceId};
-use crate::consent::{Entity, Record, State, app_act, sending};
-use crate::engine::annotations;
-use crate::engine::consent::groups_of;
+use crate::consent::{Record, State, sending};
 use crate::engine::event::Event;
 use crate::engine::operations;
 use crate::engine::state::{GroupCtx, ThreadCtx};
 use crate::engine::unit::Unit;
+use crate::engine::{annotations, consent};
 use crate::error::Error;
 use crate::store::rows::{
     AttemptRow, GroupKind, GroupRow, GroupState, IntentRow, IntentState, LeftOut, MessageRow, MessageStatus,
@@ -32,19 +31,14 @@ pub fn message(
     // Absent only when the app deleted it meanwhile; a second echo finds it published already.
     let Some(mut row) = row.filter(|row| row.status != MessageStatus::Published) else { return };
     let implied = implied(thread, &row, unit.now);
+    annotations::take_off(&row, unit);
     let previous = std::mem::replace(&mut row.status, MessageStatus::Published);
     row.sent_ns = server_ns;
     row.sequence_id = at;
     row.delivery = Some(unit.next_delivery());
     row.expires_ns = annotations::lasting(&row.content_type, expiry(&ctx.row.settings, server_ns));
     raise_activity(ctx, server_ns);
-    for group in implied {
-        let stored = thread.consents.get(&group).copied();
-        let record = app_act(Entity::Conversation(group), State::Allowed, unit.now);
-        thread.consents.insert(group, record);
-        unit.put_consent(stored.as_ref(), record);
-        unit.owe(record);
-    }
+    consent::put(thread, &implied, State::Allowed, unit);
     unit.changes.put(&row);
     annotations::note(&row, ctx.row.settings.super_admins.contains(&row.sender_inbox), thread, unit);
     unit.events.push(Event::MessageStatus {
@@ -58,16 +52,15 @@ pub fn message(
 }
 
 /// The groups that an unpublished message allows once it is published: every one of the set, unless
-/// its own is allowed (CONS-021, design section 8), and but for those blocked since it was written.
+/// its own and the thread are allowed already, or the thread was blocked since it was written
+/// (CONS-021, design section 8).
 fn implied(thread: &ThreadCtx, message: &MessageRow, now: Nanos) -> Vec<GroupId> {
-    let own = message.group;
-    let open = |group: &GroupId| !blocked_since(thread.consent(*group), message);
-    if sending(thread.consent(own), own, now).is_none() || !open(&own) {
+    let (decided, own) = (thread.decided(), message.group);
+    let allowed = |record| sending(record, own, now).is_none();
+    if allowed(decided) && allowed(thread.consent(own)) || blocked_since(decided, message) {
         return Vec::new();
     }
-    let mut groups = groups_of(thread);
-    groups.retain(open);
-    groups
+    consent::groups_of(thread)
 }
 
 /// A block the user made after writing an unpublished message is the later decision and stays,

@@ -8,7 +8,7 @@ use crate::base::Map;
 
 use crate::base::{GroupId, SequenceId, ThreadId, Topic, Version};
 use crate::base::{InboxId, InstallationId};
-use crate::consent::{Record, State, state_of};
+use crate::consent::{Record, State, greatest, state_of};
 use crate::engine::event::Event;
 use crate::engine::unit::{Ended, Unit};
 use crate::error::Error;
@@ -16,7 +16,7 @@ use crate::mls::{Group, InstallationKeys, Scratch};
 use crate::store::Table;
 use crate::store::rows::{
     AttemptRow, EncodedMembers, GroupKind, GroupRow, GroupState, IntentRow, IntentState, LeftOut, MlsPageRow,
-    NotesRow, Operation, PositionRow, Row, ThreadRow, TranscriptRow,
+    NotesRow, Operation, PositionRow, Row, ThreadGroup, ThreadRow, TranscriptRow,
 };
 
 /// Who we are.
@@ -250,8 +250,19 @@ impl ThreadCtx {
         self.consents.get(&group)
     }
 
-    /// The state the thread shows: its winner's.
+    /// The record that decides about the thread: the greatest of those of its groups (CONS-010), so
+    /// that a newer block of any copy blocks the DM, whichever is the winner.
+    pub fn decided(&self) -> Option<&Record> {
+        self.greatest_of(self.row.as_ref().map_or(&[], |row| &row.groups))
+    }
+
+    /// The greatest record of these groups.
+    pub fn greatest_of(&self, groups: &[ThreadGroup]) -> Option<&Record> {
+        greatest(groups.iter().filter_map(|entry| self.consents.get(&entry.group)))
+    }
+
+    /// The state the thread shows; unknown without any record (CONS-001).
     pub fn state(&self) -> State {
-        self.row.as_ref().map_or(State::Unknown, |row| state_of(self.consents.get(&row.winner)))
+        state_of(self.decided())
     }
 }

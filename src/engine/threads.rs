@@ -67,7 +67,9 @@ fn rewrite(thread: &mut ThreadCtx, groups: Vec<ThreadGroup>, kind: GroupKind, un
     let old = thread.row.take();
     let candidates: Vec<Candidate> = groups.iter().map(candidate).collect();
     let new = fold(&candidates).map(|Folded { winner, sort }| {
-        let consent = state_of(thread.consents.get(&winner));
+        // Decided anew from all records of the set: it does not matter in which order they came,
+        // or before which groups.
+        let consent = state_of(thread.greatest_of(&groups));
         ThreadRow { id: thread.id, kind, groups, winner, consent, sort }
     });
     if old == new {

@@ -51,7 +51,18 @@ pub fn record(
         expires_ns: None,
     };
     unit.changes.put(&row);
+    unit.transcripts.push(id);
     unit.events.push(Event::Message { row: Box::new(row), consent: thread.state() });
+}
+
+/// A transcript of the step is stored already: an archive brought it before its commit was read. What
+/// was validated here takes its place, under the number it was given once (PROC-024), and is not told
+/// again.
+pub fn keep_number(stored: &MessageRow, unit: &mut Unit) {
+    let MessageRow { id, delivery, inserted_ns, .. } = *stored;
+    let Some(own) = unit.stored(id).filter(|_| delivery.is_some()) else { return };
+    unit.changes.put(&MessageRow { delivery, inserted_ns, ..own });
+    unit.events.retain(|event| !matches!(event, Event::Message { row, .. } if row.id == id));
 }
 
 /// Whether a DM has shown an equal add before (DMS-011); if not, `message` shows it.

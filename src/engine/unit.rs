@@ -27,6 +27,8 @@ pub struct Unit {
     pub ended: Vec<Ended>,
     /// Messages that were edited or taken back: looked at before the step commits.
     pub judged: Vec<MessageId>,
+    /// Transcripts it stores: looked up before the step commits, because an archive may have been first.
+    pub transcripts: Vec<MessageId>,
     /// Consent records of other own devices met in it, to be merged before it is committed.
     pub received: Vec<Record>,
     /// It makes decisions the own devices are to be told of.
@@ -46,6 +48,7 @@ impl Unit {
             events: Vec::new(),
             ended: Vec::new(),
             judged: Vec::new(),
+            transcripts: Vec::new(),
             received: Vec::new(),
             owes: false,
             counters,
@@ -131,10 +134,9 @@ impl Unit {
 
     /// What this step stores about a message.
     pub fn annotations(&self, target: MessageId) -> Vec<AnnotationRow> {
+        let prefix = AnnotationRow::about(target);
         let about = |write: &Write| match write {
-            Write::Put { table: Table::Annotations, key, body, .. }
-                if key.len() == AnnotationRow::KEY_LEN && key.starts_with(target.as_bytes()) =>
-            {
+            Write::Put { table: Table::Annotations, key, body, .. } if key.starts_with(&prefix) => {
                 AnnotationRow::decode(body).ok()
             }
             _ => None,

@@ -155,14 +155,23 @@ impl User {
         Imported { result: self.risk_import(archive, key).expect("the page lives") }
     }
 
+    /// Imports an archive, so many elements at once.
+    pub fn import_by(&self, archive: &[u8], batch: usize) -> Imported {
+        Imported { result: self.risk_import_by(archive, &KEY, batch).expect("the page lives") }
+    }
+
     /// The same; `None` when the page dies meanwhile.
     pub fn risk_import(&self, archive: &[u8], key: &[u8]) -> Option<Result<(), Error>> {
+        self.risk_import_by(archive, key, BATCH)
+    }
+
+    fn risk_import_by(&self, archive: &[u8], key: &[u8], batch: usize) -> Option<Result<(), Error>> {
         let mut import = match Import::begin(archive.to_vec(), key) {
             Ok(import) => import,
             Err(error) => return Some(Err(error)),
         };
         loop {
-            let rows = match import.read(BATCH) {
+            let rows = match import.read(batch) {
                 Ok(rows) => rows,
                 Err(error) => return Some(Err(error)),
             };

@@ -50,11 +50,18 @@ pub fn records(dump: &Dump) -> BTreeMap<Entity, Record> {
 /// Fails unless devices of one inbox hold the same decisions.
 ///
 /// Records that are made here alone may differ: defaults, what a group of a DM inherits from another
-/// one of its set, and the reset of a conversation that was left (`left`).
+/// one of its set, and the reset of a conversation that was left (`left`). What the groups of a DM
+/// come to together may not.
 pub fn agree(dumps: &[&Dump], left: &BTreeSet<GroupId>) {
+    agree_but(dumps, left, &vec![BTreeSet::new(); dumps.len()]);
+}
+
+/// The same, where a device decided with a clock behind the record it had (`set_back`, for each
+/// device): it alone holds that decision, and it is less than what the others hold (CONS-011).
+pub fn agree_but(dumps: &[&Dump], left: &BTreeSet<GroupId>, set_back: &[BTreeSet<Entity>]) {
     let decided = |dump: &Dump| {
         let mut decided = records(dump);
-        decided.retain(|_, record| record.consented_at_ns > Nanos(0));
+        decided.retain(|_, record| is_decision(record));
         decided
     };
     let own: Vec<_> = dumps.iter().map(|dump| decided(dump)).collect();
@@ -66,9 +73,21 @@ pub fn agree(dumps: &[&Dump], left: &BTreeSet<GroupId>) {
             }
             Entity::Inbox(_) => false,
         };
-        let found: Vec<_> = own.iter().map(|records| records.get(&entity)).collect();
-        assert!(local || found.iter().all(|record| *record == found[0]), "{entity:?}: {found:?}");
+        if local {
+            continue;
+        }
+        let (behind, others): (Vec<_>, Vec<_>) =
+            own.iter().zip(set_back).partition(|(_, set_back)| set_back.contains(&entity));
+        let of = |devices: Vec<(&BTreeMap<Entity, Record>, _)>| -> Vec<_> {
+            devices.iter().map(|(records, _)| records.get(&entity).copied()).collect()
+        };
+        let (behind, others): (Vec<Option<Record>>, Vec<Option<Record>>) = (of(behind), of(others));
+        assert!(others.iter().all(|record| *record == others[0]), "{entity:?}: {others:?}");
+        let rank = |record: &Option<Record>| record.map(|record| record.rank());
+        let lost = |record| others.first().is_none_or(|other| rank(record) <= rank(other));
+        assert!(behind.iter().all(lost), "{entity:?}: {behind:?} behind {others:?}");
     }
+    agree_on_threads(dumps, left, set_back);
     for dump in dumps {
         let sync = dump.groups().into_values().filter(|row| row.kind == GroupKind::Sync);
         for group in sync {
@@ -78,6 +97,30 @@ pub fn agree(dumps: &[&Dump], left: &BTreeSet<GroupId>) {
             );
         }
     }
+}
+
+/// Devices that hold the same groups of a conversation read the same decision out of their records.
+fn agree_on_threads(dumps: &[&Dump], left: &BTreeSet<GroupId>, set_back: &[BTreeSet<Entity>]) {
+    let mut found: BTreeMap<Vec<GroupId>, Vec<Option<(Nanos, State)>>> = BTreeMap::new();
+    for (dump, set_back) in dumps.iter().zip(set_back) {
+        for thread in dump.threads().values() {
+            let groups: Vec<GroupId> = thread.groups.iter().map(|entry| entry.group).collect();
+            let apart =
+                |group: &GroupId| left.contains(group) || set_back.contains(&Entity::Conversation(*group));
+            if !groups.iter().any(apart) {
+                let decided = dump.decided(thread).filter(is_decision);
+                found.entry(groups).or_default().push(decided.map(|record| record.rank()));
+            }
+        }
+    }
+    for (groups, decided) in found {
+        assert!(decided.iter().all(|one| *one == decided[0]), "the thread of {groups:?}: {decided:?}");
+    }
+}
+
+/// Defaults are none (CONS-022).
+fn is_decision(record: &Record) -> bool {
+    record.consented_at_ns > Nanos(0)
 }
 
 /// True for one of several groups of a DM.

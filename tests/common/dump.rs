@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dovetail::base::{GroupId, MessageId, Nanos, ThreadId};
-use dovetail::consent::{Entity, State, state_of};
+use dovetail::consent::{Entity, Record as ConsentRecord, greatest, state_of};
 use dovetail::dm::thread::fold;
 use dovetail::dm::{Candidate, winner};
 use dovetail::mls::{Group, Scratch};
@@ -78,9 +78,13 @@ impl Dump {
         self.rows()
     }
 
-    fn consent(&self, group: GroupId) -> State {
-        let record = self.0.get(&(Table::Consent, Entity::Conversation(group).to_key()));
-        state_of(record.map(|record| ConsentRow::decode(&record.body).expect("decodes").0).as_ref())
+    /// What a thread is read to be decided as: the greatest record of its groups (CONS-010).
+    pub fn decided(&self, thread: &ThreadRow) -> Option<ConsentRecord> {
+        let row =
+            |entry: &ThreadGroup| self.0.get(&(Table::Consent, Entity::Conversation(entry.group).to_key()));
+        let records = thread.groups.iter().filter_map(row);
+        let records: Vec<_> = records.map(|row| ConsentRow::decode(&row.body).expect("decodes").0).collect();
+        greatest(&records).copied()
     }
 
     /// The pages of a group's MLS state as (part, page, bytes).
@@ -159,7 +163,7 @@ fn check_threads(dump: &Dump) {
         let candidates: Vec<_> = thread.groups.iter().map(of).collect();
         assert_eq!(Some(thread.winner), winner(&candidates).map(|c| c.group), "DMS-013");
         assert_eq!(Some(thread.sort), fold(&candidates).map(|folded| folded.sort));
-        assert_eq!(thread.consent, dump.consent(thread.winner), "consent of the winner");
+        assert_eq!(thread.consent, state_of(dump.decided(thread).as_ref()), "consent of the thread");
         for entry in &thread.groups {
             let group = dump.groups().remove(&entry.group).expect("a group of a thread is stored");
             assert_eq!(group.thread(), *id);

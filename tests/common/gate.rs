@@ -2,15 +2,17 @@
 //! and watches what is handed out.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::task::Poll;
 
 use dovetail::base::{GroupId, InboxId, SequenceId, Topic, sha256};
+use dovetail::consent::Entity;
 use dovetail::delivery::{
     Delivery, DeliveryError, Incoming, MemoryDelivery, Outgoing, Receipt, Subscription, Wake,
 };
-use dovetail::store::rows::{AttemptRow, IntentRow, IntentState, OfferRow, Row};
-use dovetail::store::{Changes, MemoryStore, Read, Record, Store, StoreError, Table};
+use dovetail::store::rows::{AttemptRow, ConsentRow, IntentRow, IntentState, OfferRow, Row};
+use dovetail::store::{Changes, MemoryStore, Read, Record, Store, StoreError, Table, Write};
 use dovetail::wire::{ClientEnvelope, WelcomeAlgorithm, WelcomeInput, WelcomePointerV1};
 use futures::FutureExt;
 use futures::future::LocalBoxFuture;
@@ -72,6 +74,9 @@ pub struct Gate {
     /// Lets other tasks go first, a random few times before each call: the state of the chance that
     /// says how often, shared by all lives of the page; 0 for never.
     pub jitter: Rc<Cell<u64>>,
+    /// What was decided about with a clock behind the record stored then, by any life of the page: the
+    /// decision is stored all the same (CONS-011), and loses every merge.
+    pub set_back: Rc<RefCell<BTreeSet<Entity>>>,
 }
 
 enum Fate {
@@ -92,7 +97,8 @@ impl Gate {
     /// A new life that goes on with the record of an older one.
     pub fn again(&self) -> Self {
         let (handed, jitter) = (self.handed.clone(), self.jitter.clone());
-        Self { handed, jitter, unwatched: self.unwatched, ..Self::default() }
+        let set_back = self.set_back.clone();
+        Self { handed, jitter, set_back, unwatched: self.unwatched, ..Self::default() }
     }
 
     /// Starts counting at 0, with what shall go wrong.
@@ -178,6 +184,30 @@ pub struct GatedStore {
     pub gate: Rc<Gate>,
 }
 
+impl GatedStore {
+    async fn write(&self, changes: Changes) -> Result<(), StoreError> {
+        let set_back = if self.gate.unwatched { Vec::new() } else { self.set_back(&changes) };
+        self.rows.apply(changes).await?;
+        self.gate.set_back.borrow_mut().extend(set_back);
+        Ok(())
+    }
+
+    /// What is decided about with an older record than the one that is stored.
+    fn set_back(&self, changes: &Changes) -> Vec<Entity> {
+        let record = |body: &[u8]| ConsentRow::decode(body).expect("decodes").0;
+        let lowered = changes.writes.iter().filter_map(|write| match write {
+            Write::Put { table: Table::Consent, key, body, .. } => {
+                let read = vec![Read::Key(Table::Consent, key.clone())];
+                let stored = self.rows.reopen().read(read).now_or_never().expect("ready").expect("rows");
+                let (old, new) = (record(&stored[0].first()?.body), record(body));
+                (new.rank() < old.rank()).then_some(new.entity)
+            }
+            _ => None,
+        });
+        lowered.collect()
+    }
+}
+
 impl Store for GatedStore {
     fn read(&self, reads: Vec<Read>) -> LocalBoxFuture<'_, Result<Vec<Vec<Record>>, StoreError>> {
         async move {
@@ -200,11 +230,11 @@ impl Store for GatedStore {
             match self.gate.apply_fate() {
                 Fate::Die => self.gate.die().await,
                 Fate::DieAfter => {
-                    let _ = self.rows.apply(changes).await;
+                    let _ = self.write(changes).await;
                     self.gate.die().await
                 }
                 Fate::Fail(error) => Err(error),
-                _ => self.rows.apply(changes).await,
+                _ => self.write(changes).await,
             }
         }
         .boxed_local()

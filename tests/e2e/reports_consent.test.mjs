@@ -187,7 +187,7 @@ test("BR-021 DMS-010 a block through the DM reaches every group it has, and thos
   assert.deepEqual([seen.winner, seen.texts, seen.streamed], [seen.ids[2], ["let me in"], []]);
   assert.deepEqual([seen.states, seen.times], [[2, 2, 2], 1]);
   assert.deepEqual(seen.peers, [0, 0], "a block of a conversation is none of an inbox");
-  // One entity named is one entity decided about; the winner's shows.
+  // One entity named is one entity decided about; the newest decision shows.
   assert.deepEqual([seen.alone, seen.listed], [[2, 2, 1], [seen.ids[2]]]);
 });
 

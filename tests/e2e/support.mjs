@@ -5,8 +5,12 @@ import { after, before } from "node:test";
 import { newProfile, openBrowser } from "../harness/browser.mjs";
 import { startServer } from "../harness/server.mjs";
 
-/** Starts server and browser for a file of tests; ends them with it. */
-export function world() {
+/**
+ * Starts server and browser for a file of tests; ends them with it.
+ *
+ * @param options.entry The file of the package that pages load.
+ */
+export function world({ entry = "index" } = {}) {
   const state = {};
   before(async () => {
     state.server = await startServer();
@@ -27,12 +31,13 @@ export function world() {
       await page.close();
       return out;
     },
-    /** A fresh page with the package loaded and the helpers below as `me`. */
-    async page() {
+    /** A fresh page with an entry of the package loaded and the helpers below as `me`. */
+    async page(file = entry) {
       const page = await state.browser.context.newPage();
       page.errors = [];
       page.on("pageerror", (error) => page.errors.push(String(error)));
       page.on("console", (message) => message.type() === "error" && page.errors.push(message.text()));
+      page.entry = file;
       await load(page, state.server.url);
       return page;
     },
@@ -50,8 +55,8 @@ export function world() {
 
 async function load(page, url) {
   await page.goto(url);
-  await page.evaluate(async () => {
-    const dovetail = await import("/dist/index.js");
+  await page.evaluate(async (entry) => {
+    const dovetail = await import(`/dist/${entry}.js`);
     const people = {};
     globalThis.dovetail = dovetail;
     globalThis.people = people;
@@ -68,18 +73,19 @@ async function load(page, url) {
 
     /**
      * Opens a person's client, kept `as` this name; the wallet key comes from the name, so that a reload is the same
-     * person. `handed` counts what it handed to the service.
+     * person. `handed` counts what it handed to the service, unless it is to be left as it is made.
      */
-    globalThis.open = async (name, { log, as = name, dbPath = `db-${log}-${as}`, offline = false, ...options } = {}) => {
+    globalThis.open = async (name, { log, as = name, dbPath = `db-${log}-${as}`, offline = false, counted = true, ...options } = {}) => {
       const delivery = new dovetail.BrowserDelivery({ name: `log-${log}` });
       delivery.offline = offline;
       const person = { delivery, dbPath, handed: 0 };
       const publish = delivery.publish.bind(delivery);
-      delivery.publish = async (batch) => {
+      const counting = async (batch) => {
         const receipts = await publish(batch);
         person.handed += batch.length;
         return receipts;
       };
+      if (counted) delivery.publish = counting;
       const bytes = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(`${log} ${name}`)));
       const signer = dovetail.createEOASigner(bytes);
       const client = await dovetail.Client.create(signer, { delivery, dbPath, ...options });
@@ -114,7 +120,7 @@ async function load(page, url) {
       const conversation = await people[name].client.conversations.getConversationById(groupId);
       return (await conversation.messages()).map((message) => message.content);
     };
-  });
+  }, page.entry);
 }
 
 /** Runs a call that must reject, and gives the error as a plain object. */

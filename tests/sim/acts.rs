@@ -255,7 +255,8 @@ impl Sim {
     }
 
     /// A device whose clock is behind what another one decided shows its own decision and loses it to
-    /// the other's everywhere else (a known limitation of CONS): nobody acts like that here.
+    /// the other's everywhere else (a known limitation of CONS): nobody acts like that here. What was
+    /// written with a right clock may still leave, and allow, with one that was set back since.
     fn clock_is_behind(&self, page: usize, entities: &[Entity]) -> bool {
         let user = &self.pages[page].user;
         let now = user.device.now();

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dovetail::base::{GroupId, InboxId, InstallationId, SequenceId, Topic};
-use dovetail::consent::{Entity, State};
+use dovetail::consent::State;
 use dovetail::identity::Log;
 use dovetail::mls::{self, FrameKind};
-use dovetail::store::rows::{EnvelopeRow, EnvelopeState, GroupRow, OwedDecisionRow};
+use dovetail::store::rows::{EnvelopeRow, EnvelopeState, GroupRow, OwedDecisionRow, ThreadRow};
 use dovetail::wire::ClientEnvelope;
 
-use crate::common::devices::{agree, records};
+use crate::common::devices::agree_but;
 use crate::common::dump::Dump;
 use crate::common::forge;
 use crate::common::gate::distinct;
@@ -86,8 +86,9 @@ impl Sim {
 
     /// True where own new devices need not be: a device of the inbox has denied the conversation.
     fn put_off(&self, dumps: &[Dump], inbox: InboxId, group: GroupId) -> bool {
-        let entity = Entity::Conversation(group);
-        let denies = |dump: &Dump| records(dump).get(&entity).is_some_and(|one| one.state == State::Denied);
+        let has = |thread: &ThreadRow| thread.groups.iter().any(|entry| entry.group == group);
+        let denies =
+            |dump: &Dump| dump.threads().values().any(|row| row.consent == State::Denied && has(row));
         self.devices.iter().zip(dumps).any(|(device, dump)| device.inbox == inbox && denies(dump))
     }
 
@@ -102,7 +103,9 @@ impl Sim {
                 let stays = self.devices[*at].stays.borrow();
                 again.extend(stays.iter().filter(|(_, stays)| stays.len() > 1).map(|(group, _)| *group));
             }
-            agree(&own.iter().map(|at| &dumps[*at]).collect::<Vec<_>>(), &again);
+            let set_back: Vec<_> =
+                own.iter().map(|at| self.page_of(*at).gate.set_back.borrow().clone()).collect();
+            agree_but(&own.iter().map(|at| &dumps[*at]).collect::<Vec<_>>(), &again, &set_back);
             for at in own.iter().filter(|_| own.len() > 1) {
                 let owed = dumps[*at].rows::<OwedDecisionRow>();
                 assert!(owed.is_empty(), "{} has not told: {owed:?}", self.devices[*at].label);

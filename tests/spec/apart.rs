@@ -12,7 +12,7 @@ use dovetail::wire::ClientEnvelope;
 
 use crate::common::dump::Dump;
 use crate::common::forge::{self, Forger};
-use crate::common::group::{sync_all, together as agree};
+use crate::common::group::{code, sync_all, together as agree};
 use crate::common::{User, World};
 
 /// Everybody agrees, and nobody has anything left to do.
@@ -223,4 +223,43 @@ fn proc_011_messages_behind_a_rolled_back_state_leave_although_its_end_was_refus
     sync_all(&[&bo, &alice]);
     together(group, &[&alice, &bo]);
     assert_eq!(alice.texts(group), ["one", "two"]);
+}
+
+#[test]
+fn texts_behind_a_refused_change_leave_without_another_call() {
+    let world = World::new(10);
+    let (alice, bo) = (world.user("alice"), world.user("bo"));
+    let group = alice.group(&[&bo]);
+    bo.text(group, "one");
+    bo.sync();
+    let stored = world.delivery.stored(Topic::Group(group)).pop().unwrap();
+    let data = forge::mls_of(&stored.payload);
+    let again = ClientEnvelope::GroupMessage { data, sender_hmac: vec![1], should_push: false };
+    Forger::of(&alice).publish_raw(Topic::Group(group), again.encode());
+    bo.call(move |client| async move { client.sync_conversation(group).await }).unwrap();
+    assert!(bo.row(group).rolled_back, "a change comes before the next text");
+    bo.delivery.set(|faults| faults.refuse = 1);
+    let two = bo.text(group, "two");
+    // Nobody wakes it, and nobody asks.
+    world.settle(1_000);
+    assert_eq!(bo.message(two).map(|row| row.status), Some(MessageStatus::Published));
+    sync_all(&[&alice]);
+    assert_eq!(alice.texts(group), ["one", "two"]);
+    together(group, &[&alice, &bo]);
+}
+
+#[test]
+fn whoever_asks_for_a_refused_change_is_told_and_what_is_behind_it_leaves_with_the_same_run() {
+    let world = World::new(11);
+    let (alice, bo) = (world.user("alice"), world.user("bo"));
+    let group = alice.group(&[&bo]);
+    alice.delivery.set(|faults| faults.refuse = 1);
+    let results = alice.call(move |client| async move {
+        let name = |name: &str| client.change_settings(group, vec![Setting::Name(name.into())]);
+        futures::join!(name("first"), name("second"))
+    });
+    assert_eq!(code(results.0), "delivery.refused");
+    results.1.unwrap();
+    sync_all(&[&alice, &bo]);
+    assert_eq!(bo.row(group).settings.name, "second");
 }

@@ -9,7 +9,7 @@ use dovetail::engine::history::HistoryOptions;
 use dovetail::meta::Settings;
 use dovetail::store::Table;
 use dovetail::store::rows::{GroupKind, GroupState, MessageKind, MessageRow};
-use dovetail::wire::{ArchivedKind, ArchivedMessage, ContentType, Element, EncodedContent};
+use dovetail::wire::{ArchivedMessage, Element, EncodedContent};
 use proptest::prelude::*;
 
 use crate::common::archive::{KEY, all, archive_of, elements_of, group, said};
@@ -19,7 +19,7 @@ use crate::common::{User, World, text_of};
 const COUNTED: &[u8] = include_bytes!("../archives/counted.archive");
 const CONSTANT: &[u8] = include_bytes!("../archives/constant.archive");
 
-fn messages_of(archive: &[u8]) -> Vec<ArchivedMessage> {
+pub fn messages_of(archive: &[u8]) -> Vec<ArchivedMessage> {
     let message = |element| match element {
         Element::Message(message) => Some(*message),
         _ => None,
@@ -36,7 +36,7 @@ fn groups_of(archive: &[u8]) -> Vec<GroupId> {
 }
 
 /// Alice, who talked with bo in a DM and in a group, and her new device.
-fn talked() -> (User, User, User, GroupId, GroupId) {
+pub fn talked() -> (User, User, User, GroupId, GroupId) {
     let world = World::new(11);
     let (alice, bo) = (world.user("alice"), world.user("bo"));
     let dm = alice.dm(&bo);
@@ -52,7 +52,7 @@ fn talked() -> (User, User, User, GroupId, GroupId) {
     (alice, bo, fresh, dm, group)
 }
 
-fn told(user: &User) -> std::rc::Rc<std::cell::RefCell<Vec<Event>>> {
+pub fn told(user: &User) -> std::rc::Rc<std::cell::RefCell<Vec<Event>>> {
     let heard: std::rc::Rc<std::cell::RefCell<Vec<Event>>> = Default::default();
     let into = heard.clone();
     let subscription = user.client.subscribe(move |event| into.borrow_mut().push(event.clone()));
@@ -91,97 +91,6 @@ fn arch_013_a_restored_conversation_is_listed_and_read_and_not_written_in_or_sub
     fresh.call(move |client| async move { client.sync_conversation(dm).await }).expect("nothing to read");
     assert!(!fresh.texts(dm).contains(&"later".to_owned()));
     assert!(Dump::of(&fresh.store) == before);
-}
-
-#[test]
-fn arch_014_importing_again_changes_nothing() {
-    let (alice, _bo, fresh, ..) = talked();
-    let archive = alice.export(all());
-    fresh.import(&archive).ok();
-    let once = Dump::of(&fresh.store);
-    fresh.import(&archive).ok();
-    assert_eq!(once.differences(&Dump::of(&fresh.store)), []);
-    let own = Dump::of(&alice.store);
-    alice.import(&archive).ok();
-    assert_eq!(own.differences(&Dump::of(&alice.store)), []);
-    dump::check(&alice.store);
-}
-
-#[test]
-fn arch_014_known_rows_stay_and_what_is_missing_comes() {
-    let (alice, bo, fresh, dm, _) = talked();
-    let archive = alice.export(all());
-    // The new device is added by a commit, and has the conversation from there on.
-    bo.sync();
-    bo.text(dm, "welcome");
-    bo.sync();
-    fresh.sync();
-    alice.sync();
-    assert_eq!(fresh.texts(dm), ["welcome"]);
-    let before = fresh.inspect(dm).groups[0].row.clone();
-    fresh.import(&archive).ok();
-    assert_eq!(fresh.texts(dm), alice.texts(dm));
-    let after = fresh.inspect(dm).groups[0].row.clone();
-    assert_eq!(after, before, "a known group is unchanged");
-    dump::check_imported(&fresh.store);
-    // It works on.
-    fresh.text(dm, "thanks");
-    fresh.sync();
-    bo.sync();
-    assert_eq!(bo.texts(dm).last().map(String::as_str), Some("thanks"));
-}
-
-#[test]
-fn dms_013_an_import_raises_activity_by_maximum_and_lowers_it_never() {
-    let (alice, _bo, _fresh, dm, _) = talked();
-    let row = alice.inspect(dm).groups[0].row.clone();
-    let (stored, created) = (row.last_message_ns.unwrap(), row.creator);
-    let archived = |at| {
-        let mut group = group(dm, created);
-        (group.kind, group.last_message_ns) = (ArchivedKind::Dm(row.dm.unwrap()), at);
-        archive_of(&[Element::Group(Box::new(group))])
-    };
-    for lower in [None, Some(Nanos(5)), Some(stored)] {
-        let before = Dump::of(&alice.store);
-        alice.import(&archived(lower)).ok();
-        assert!(Dump::of(&alice.store) == before);
-    }
-    let later = Nanos(stored.0 + 7);
-    alice.import(&archived(Some(later))).ok();
-    assert_eq!(alice.inspect(dm).groups[0].row.last_message_ns, Some(later));
-    dump::check_imported(&alice.store);
-    // What a step has loaded before does not bring the old value back.
-    alice.text(dm, "still here");
-    alice.sync();
-    assert!(alice.inspect(dm).groups[0].row.last_message_ns >= Some(later));
-}
-
-#[test]
-fn arch_013_an_import_is_told_once_at_its_end() {
-    let (alice, _bo, fresh, ..) = talked();
-    let heard = told(&fresh);
-    let archive = alice.export(all());
-    fresh.import(&archive).ok();
-    let heard = heard.borrow();
-    assert!(
-        matches!(heard.as_slice(), [Event::ArchiveRestored { complete: true }]),
-        "{} events",
-        heard.len()
-    );
-}
-
-#[test]
-fn proc_024_imported_messages_have_numbers_in_the_order_of_the_archive() {
-    let (alice, _bo, fresh, dm, _) = talked();
-    let archive = alice.export(all());
-    fresh.import(&archive).ok();
-    let stored = Dump::of(&fresh.store).messages();
-    let numbers: Vec<_> = messages_of(&archive).iter().map(|m| stored[&m.id].delivery.unwrap()).collect();
-    assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]));
-    // The next message of the database goes on behind them.
-    let next = fresh.dm_to(InboxId([9; 32]));
-    assert!(next.is_ok() || next.is_err());
-    assert!(stored.values().all(|row| row.sent_ns != Nanos(0)), "{dm:?}");
 }
 
 #[test]
@@ -396,21 +305,6 @@ fn gmod_035_a_row_is_a_transcript_only_where_it_was_archived_as_one() {
 }
 
 #[test]
-fn arch_013_a_page_that_dies_in_the_middle_goes_on_with_a_second_import() {
-    let (alice, _bo, mut fresh, dm, group) = talked();
-    let mut whole = elements_of(&alice.export(all()));
-    whole.remove(0);
-    let half = whole.len() / 2;
-    fresh.import(&archive_of(&whole[..half])).ok();
-    fresh.reopen();
-    fresh.import(&archive_of(&whole)).ok();
-    for id in [dm, group] {
-        assert_eq!(fresh.texts(id), alice.texts(id));
-    }
-    dump::check_imported(&fresh.store);
-}
-
-#[test]
 fn arch_012_the_key_has_32_bytes() {
     let (alice, ..) = talked();
     for length in [0, 16, 31, 33, 64] {
@@ -449,37 +343,5 @@ proptest! {
         let texts = |user: &User| user.history(dm, HistoryOptions::default()).iter().map(text_of).collect::<Vec<_>>();
         prop_assert_eq!(texts(&fresh), texts(&alice));
         dump::check_imported(&fresh.store);
-    }
-}
-
-#[test]
-fn proc_037_archived_deletions_take_back_what_they_are_about_in_either_order() {
-    let (a, b) = (InboxId([1; 32]), InboxId([2; 32]));
-    let id = GroupId([4; 16]);
-    let save = Element::Group(Box::new(group(id, a)));
-    let target = said(1, id, a, 5);
-    let deletion = |n: u8, sender| {
-        // deleteMessage 1.0: the target's id in hexadecimal, as field 1.
-        let mut body = vec![0x0a, 64];
-        body.extend(target.id.to_string().as_bytes());
-        let mut content = EncodedContent::text("");
-        content.content_type = ContentType::xmtp("deleteMessage", 1, 0);
-        (content.parameters, content.content) = (Default::default(), body);
-        Element::Message(Box::new(ArchivedMessage { content: content.encode(), ..said(n, id, sender, 6) }))
-    };
-    let of = |target: &ArchivedMessage| Element::Message(Box::new(target.clone()));
-    for (by, taken_back) in [(a, true), (b, false)] {
-        for elements in [[of(&target), deletion(2, by)], [deletion(2, by), of(&target)]] {
-            let world = World::new(1);
-            // In one unit, and one by one.
-            let (one, two) = (world.user("carol"), world.user("dave"));
-            one.import(&archive_of(&[save.clone(), elements[0].clone(), elements[1].clone()])).ok();
-            two.import(&archive_of(std::slice::from_ref(&save))).ok();
-            elements.iter().for_each(|element| two.import(&archive_of(std::slice::from_ref(element))).ok());
-            for user in [one, two] {
-                let row = Dump::of(&user.store).messages().remove(&target.id).unwrap();
-                assert_eq!(row.content != target.content, taken_back, "{by:?}");
-            }
-        }
     }
 }

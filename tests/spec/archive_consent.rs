@@ -40,6 +40,35 @@ fn cons_010_an_archived_decision_is_merged_by_time_then_by_state() {
     }
 }
 
+/// What an archive names is looked up in one range or one by one, by how close together it lies.
+#[test]
+fn cons_010_archived_decisions_meet_those_that_lie_next_to_them_or_far_apart() {
+    let entity = |n: u16| {
+        let mut id = [0x11; 32];
+        id[..2].copy_from_slice(&n.to_be_bytes());
+        InboxId(id)
+    };
+    let of = |numbers: &[u16], state, at| {
+        let decisions = numbers.iter().map(|n| decided(2, &entity(*n).to_string(), state, at));
+        archive_of(&decisions.collect::<Vec<_>>())
+    };
+    let world = World::new(1);
+    let carol = world.user("carol");
+    let all: Vec<u16> = (0..600).collect();
+    carol.import_by(&of(&all, 2, 50), 64).ok();
+    let (near, far): (Vec<u16>, Vec<u16>) = ((100..140).collect(), (0..600).step_by(15).collect());
+    for named in [&near, &far] {
+        carol.import_by(&of(named, 3, 40), 64).ok();
+        carol.import_by(&of(named, 3, 60), 64).ok();
+    }
+    for record in records(&carol) {
+        let later = near.iter().chain(&far).any(|n| Entity::Inbox(entity(*n)) == record.entity);
+        let expected = if later { (State::Denied, 60) } else { (State::Allowed, 50) };
+        assert_eq!((record.state, record.consented_at_ns.0), expected);
+    }
+    assert_eq!(records(&carol).len(), all.len());
+}
+
 #[test]
 fn cons_010_011_br_018_the_old_devices_history_arrives_after_a_decision_on_the_new_one() {
     let world = World::new(1);

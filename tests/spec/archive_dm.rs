@@ -23,7 +23,7 @@ use crate::common::{User, World};
 const GROUP: GroupId = GroupId([0x77; 16]);
 const OTHER: GroupId = GroupId([0x78; 16]);
 
-fn dm_save(id: GroupId, pair: (InboxId, InboxId), last: Option<i64>) -> Element {
+pub fn dm_save(id: GroupId, pair: (InboxId, InboxId), last: Option<i64>) -> Element {
     let mut save = group(id, pair.0);
     save.kind = ArchivedKind::Dm(DmId::of(pair.0, pair.1).expect("a pair"));
     save.last_message_ns = last.map(Nanos);

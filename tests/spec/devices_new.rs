@@ -11,6 +11,7 @@ use dovetail::wire::ClientEnvelope;
 
 use crate::common::devices::{agree, records};
 use crate::common::dump::Dump;
+use crate::common::forge::mls_of;
 use crate::common::gate::Refuse;
 use crate::common::group::{break_key_package, frames, sync_all, together};
 use crate::common::{User, World};
@@ -122,6 +123,76 @@ fn what_a_revoked_device_still_had_to_tell_is_told_by_who_removes_it() {
     sync_all(&[&phone, &tablet, &laptop]);
     assert_eq!((tablet.consent(ELSEWHERE), laptop.consent(ELSEWHERE)), (State::Denied, State::Unknown));
     assert_eq!(laptop.row(group).state, GroupState::Inactive);
+}
+
+/// The epochs of the messages in a group's topic.
+fn told_at(world: &World, group: GroupId) -> Vec<u64> {
+    let stored = world.delivery.stored(Topic::Group(group));
+    let frames = stored.iter().map(|one| mls::peek(&mls_of(&one.payload)).expect("a frame"));
+    frames.filter(|frame| frame.kind == FrameKind::Application).map(|frame| frame.epoch).collect()
+}
+
+#[test]
+fn sync_010_what_waits_for_the_own_devices_does_not_reach_one_that_was_revoked_meanwhile() {
+    for removed in [false, true] {
+        let (phone, laptop) = two(18);
+        let world = phone.world.clone();
+        let tablet = world.user("alice");
+        sync_all(&[&phone, &laptop, &tablet]);
+        let group = phone.sync_group();
+        // Stored and encrypted for the laptop too, and not handed out.
+        phone.offline(true);
+        phone.client.go_live();
+        phone.set_consent(SOMEBODY, State::Denied);
+        world.settle(1_000);
+        let encrypted = |intent: &IntentRow| matches!(intent.state, IntentState::Published(_));
+        assert!(Dump::of(&phone.store).intents().iter().any(encrypted), "the case this is about");
+        let (before, commits) = (told_at(&world, group).len(), frames(&world, group, FrameKind::Commit));
+        revoke(&tablet, &laptop);
+        if removed {
+            tablet.sync();
+        }
+        assert_eq!(frames(&world, group, FrameKind::Commit), commits + usize::from(removed));
+        phone.offline(false);
+        phone.sync();
+        assert!(!leaves(&phone, group).contains(&laptop.client.installation()));
+        let epoch = phone.row(group).epoch;
+        let told = told_at(&world, group).split_off(before);
+        assert!(!told.is_empty() && told.iter().all(|at| *at == epoch), "told at {told:?}, now {epoch}");
+        sync_all(&[&laptop, &tablet]);
+        assert_eq!((laptop.record(SOMEBODY), tablet.record(SOMEBODY)), (None, phone.record(SOMEBODY)));
+        assert!(Dump::of(&phone.store).intents().is_empty());
+    }
+}
+
+#[test]
+fn sync_010_what_waits_for_the_own_devices_waits_until_the_revoked_one_can_be_removed() {
+    let (phone, laptop) = two(19);
+    let world = phone.world.clone();
+    let tablet = world.user("alice");
+    sync_all(&[&phone, &laptop, &tablet]);
+    let group = phone.sync_group();
+    phone.offline(true);
+    phone.set_consent(SOMEBODY, State::Denied);
+    world.settle(1_000);
+    revoke(&tablet, &laptop);
+    let before = told_at(&world, group).len();
+    // The service takes no commit.
+    let commits: Refuse = Rc::new(move |outgoing| {
+        let ClientEnvelope::GroupMessage { data, .. } = ClientEnvelope::decode(&outgoing.payload).unwrap()
+        else {
+            return false;
+        };
+        outgoing.topic == Topic::Group(group)
+            && mls::peek(&data).is_ok_and(|frame| frame.kind == FrameKind::Commit)
+    });
+    *phone.gate.refuse.borrow_mut() = Some(commits);
+    phone.offline(false);
+    phone.sync();
+    assert_eq!(told_at(&world, group).len(), before, "nothing is told to the revoked device");
+    *phone.gate.refuse.borrow_mut() = None;
+    sync_all(&[&phone, &laptop, &tablet]);
+    assert_eq!((laptop.record(SOMEBODY), tablet.record(SOMEBODY)), (None, phone.record(SOMEBODY)));
 }
 
 fn leaves(user: &User, group: GroupId) -> Set<InstallationId> {

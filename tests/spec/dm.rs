@@ -276,20 +276,28 @@ fn dms_017_peer_and_duplicates_are_readable() {
 }
 
 #[test]
-fn dms_017_duplicates_are_listed_by_their_own_consent() {
+fn cons_030_031_dms_017_duplicates_are_listed_by_the_consent_of_their_conversation() {
     let (alice, _bo, a, b) = duplicates();
     let winner = alice.conversations()[0].group.id;
     let other = if winner == a { b } else { a };
-    let entity = dovetail::consent::Entity::Conversation(other);
-    alice.call(move |client| async move { client.set_consent(entity, State::Denied).await }).unwrap();
-    let list = |consent: Option<Vec<State>>| -> Vec<GroupId> {
+    let list = |consent: Option<Vec<State>>| -> Vec<(GroupId, State)> {
         let options = ListOptions { consent, include_duplicates: true, ..ListOptions::default() };
-        alice.list(options).iter().map(|one| one.group.id).collect()
+        alice.list(options).iter().map(|one| (one.group.id, one.consent)).collect()
     };
-    assert_eq!(list(None), [winner], "CONS-031: what is denied is not in the default list");
-    assert_eq!(list(Some(vec![State::Denied])), [other]);
-    assert_eq!(list(Some(vec![State::Allowed, State::Denied])).len(), 2);
-    assert_eq!(list(Some(Vec::new())), []);
+    let both = |state| vec![(winner, state), (other, state)];
+    assert_eq!(list(None), both(State::Allowed));
+    // Whichever copy is named, one block is a block of the conversation, and so is its end.
+    for (named, state) in [(other, State::Denied), (winner, State::Unknown), (winner, State::Denied)] {
+        alice.world.settle(1_000);
+        let entity = dovetail::consent::Entity::Conversation(named);
+        alice.call(move |client| async move { client.set_consent(entity, state).await }).unwrap();
+        let denied = state == State::Denied;
+        assert_eq!(list(None), if denied { vec![] } else { both(state) }, "CONS-031");
+        assert_eq!(list(Some(vec![state])), both(state));
+        assert_eq!(list(Some(vec![State::Allowed])), []);
+        assert_eq!(list(Some(Vec::new())), []);
+        assert_eq!(alice.consent(entity), state, "the record of what is named");
+    }
 }
 
 #[test]

@@ -96,21 +96,3 @@ fn cons_010_any_order_and_repetition_of_received_records_ends_in_the_same_rows()
     });
     ended.unwrap();
 }
-
-#[test]
-fn cons_010_a_block_received_for_the_winner_alone_takes_the_dm_off_the_list() {
-    let (phone, rogue, entities) = place();
-    let at = phone.world.platform.now_ns();
-    let [Entity::Conversation(a), Entity::Conversation(b)] = entities[..2] else { panic!("copies") };
-    let winner = phone.inspect(a).winner;
-    let other = if winner == a { b } else { a };
-    for (group, listed) in [(other, true), (winner, false)] {
-        let block =
-            Record { entity: Entity::Conversation(group), state: State::Denied, consented_at_ns: Nanos(at) };
-        rogue.tell([ConsentSave::from(&block)]);
-        phone.sync();
-        let dms = phone.conversations().iter().filter(|one| one.peer.is_some()).count();
-        assert_eq!(dms, usize::from(listed));
-        dump::check(&phone.store);
-    }
-}

@@ -1,10 +1,13 @@
 //! Noise in a group's topic: repetitions, messages in our name, taken ids, bytes that mean nothing.
 
-use dovetail::base::Topic;
-use dovetail::store::Table;
+use dovetail::base::{Nanos, SequenceId, Topic};
+use dovetail::store::rows::{EnvelopeRow, EnvelopeState};
+use dovetail::store::{Changes, Store, Table};
 use dovetail::wire::{ClientEnvelope, EncodedContent, GroupUpdated, PlaintextV1};
+use futures::FutureExt;
 
 use crate::adversary::case;
+use crate::common::User;
 use crate::common::dump::Dump;
 use crate::common::forge::{self, Forger};
 
@@ -207,4 +210,53 @@ fn payloads_of_unknown_kinds_are_consumed_and_the_group_goes_on() {
     case.alice.call(move |client| async move { client.send(group, text, None).await }).unwrap();
     case.sync();
     assert_eq!(case.bo.history(case.group, Default::default()).len(), rows.len() + 1);
+}
+
+#[test]
+fn proc_011_of_any_number_of_refused_envelopes_the_newest_are_kept_and_none_is_read_on() {
+    let mut case = case();
+    let (group, welcomes) = (Topic::Group(case.group), Topic::Welcome(case.bo.client.installation().0));
+    let kept = EnvelopeRow::REJECTED as usize;
+    let mut places = Vec::new();
+    for n in 0..3 * kept as u32 + 10 {
+        places.push(case.mallory.publish_raw(group, n.to_be_bytes().to_vec()).sequence_id);
+        case.mallory.publish_raw(welcomes, n.to_be_bytes().to_vec());
+    }
+    case.bo.sync();
+    let newest = &places[places.len() - kept..];
+    let rejected = |user: &User| -> Vec<SequenceId> {
+        user.inspect(case.group).groups[0].rejected.iter().map(|(at, ..)| *at).collect()
+    };
+    assert_eq!(rejected(&case.bo), newest);
+    assert_eq!(Dump::of(&case.bo.store).count(Table::Envelopes), 2 * kept);
+    // What is not remembered any more is behind the positions, and stays refused.
+    case.bo.reopen();
+    let before = Dump::of(&case.bo.store);
+    case.bo.store.reset_figures();
+    case.bo.sync();
+    assert!(case.bo.store.figures().rows < 64, "{:?}", case.bo.store.figures());
+    assert!(before == Dump::of(&case.bo.store));
+    case.assert_alive();
+}
+
+#[test]
+fn proc_011_a_welcome_that_waited_and_is_refused_waits_no_more() {
+    let case = case();
+    let topic = Topic::Welcome(case.bo.client.installation().0);
+    let row = |state| EnvelopeRow {
+        topic,
+        sequence_id: SequenceId(9),
+        server_ns: Nanos(0),
+        hash: [0; 32],
+        payload: b"no Welcome".to_vec(),
+        state,
+        received_ns: Nanos(0),
+    };
+    let mut changes = Changes::default();
+    changes.put(&row(EnvelopeState::Held("welcome.service".into(), "later".into())));
+    case.bo.store.reopen().apply(changes).now_or_never().unwrap().unwrap();
+    case.bo.sync();
+    let left = Dump::of(&case.bo.store).rows::<EnvelopeRow>();
+    assert_eq!(left.len(), 1);
+    assert!(matches!(left[0].state, EnvelopeState::Rejected(..)) && left[0].payload.is_empty());
 }

@@ -357,6 +357,76 @@ fn cons_042_043_the_stream_leaves_out_what_is_denied_unless_it_is_named() {
 }
 
 #[test]
+fn proc_047_the_backlog_of_a_conversation_comes_first_when_it_comes_into_scope_unheard() {
+    [false, true].into_iter().for_each(comes_into_scope_unheard);
+}
+
+fn comes_into_scope_unheard(begun_again: bool) {
+    let talk = talk(1);
+    talk.bo.decide(talk.dm[0], State::Denied);
+    let (backlog, others) = (deliverable_of(&talk, true), deliverable_of(&talk, false));
+    let scope = Selection { scope_states: Some(vec![State::Allowed, State::Unknown]), ..whole() };
+    let mut scoped = consume(&talk.bo, scope.clone());
+    assert_eq!(ids(&drain(&scoped)), others);
+    if begun_again {
+        // It begins behind all of them, and has met none.
+        drop(scoped);
+        scoped = consume(&talk.bo, scope);
+        assert!(drain(&scoped).is_empty());
+    }
+    // Another tab lets it in; nothing is told here until a message comes.
+    talk.bo.tab().decide(talk.dm[0], State::Allowed);
+    let later = talk.alice.text(talk.dm[0], "later");
+    talk.alice.text(talk.group, "elsewhere");
+    talk.alice.sync();
+    talk.bo.sync();
+    let handed = drain(&scoped);
+    assert_eq!(ids(&handed)[..backlog.len()], backlog, "the backlog comes first");
+    assert_eq!(texts(&handed[backlog.len()..]), ["later", "elsewhere"]);
+    assert_eq!(handed[backlog.len()].id, later);
+    drop(scoped);
+    assert!(drain(&consume(&talk.bo, whole())).is_empty(), "and all of it was acknowledged");
+    dump::check(&talk.bo.store);
+}
+
+#[test]
+fn proc_047_whatever_comes_in_and_goes_out_each_message_comes_once_and_in_its_order() {
+    for seed in 0..16 {
+        let mut chance = Chance(seed);
+        let mut talk = talk(1);
+        let scope = Selection { scope_states: Some(vec![State::Allowed]), ..whole() };
+        let mut scoped = consume(&talk.bo, scope.clone());
+        let mut handed = Vec::new();
+        for round in 0..12 {
+            let group = chance.pick(&[talk.dm[0], talk.group]).to_owned();
+            let state = *chance.pick(&[State::Allowed, State::Denied, State::Unknown]);
+            match chance.below(6) {
+                0 => talk.bo.decide(group, state),
+                1 | 2 => talk.bo.tab().decide(group, state),
+                3 => handed.extend((0..3).filter_map(|_| next(&scoped))),
+                4 => {
+                    // What is in hand comes again.
+                    scoped.acknowledge().now_or_never().unwrap().unwrap();
+                    drop(scoped);
+                    talk.bo.reopen();
+                    scoped = consume(&talk.bo, scope.clone());
+                }
+                _ => talk.round(round + 1),
+            }
+        }
+        for group in [talk.dm[0], talk.group] {
+            talk.bo.tab().decide(group, State::Allowed);
+        }
+        talk.round(20);
+        handed.extend(drain(&scoped));
+        for dm in [true, false] {
+            let of: Vec<_> = handed.iter().filter(|row| is_dm(row) == dm).map(|row| row.id).collect();
+            assert_eq!(of, deliverable_of(&talk, dm), "seed {seed}");
+        }
+    }
+}
+
+#[test]
 fn proc_046_a_filter_is_judged_when_the_turn_of_a_message_comes() {
     let talk = talk(1);
     let consumer = consume(&talk.bo, whole());

@@ -17,7 +17,7 @@ use dovetail::wire::EncodedContent;
 
 use crate::common::archive::KEY;
 use crate::common::chance::Chance;
-use crate::common::devices::agree;
+use crate::common::devices::agree_but;
 use crate::common::dump::{self, Dump};
 use crate::common::gate::Plan;
 use crate::common::{User, World, text_of};
@@ -314,9 +314,16 @@ impl Sim {
         let known: BTreeSet<String> = self.accepted.union(&self.unsure).cloned().collect();
         assert!(shown.is_subset(&known));
         for inbox in self.devices.iter().map(|device| device.user.inbox()).collect::<BTreeSet<_>>() {
-            let own = self.devices.iter().filter(|device| device.user.inbox() == inbox);
-            let dumps: Vec<Dump> = own.map(|device| Dump::of(&device.user.store)).collect();
-            agree(&dumps.iter().collect::<Vec<_>>(), &BTreeSet::new());
+            let own: Vec<_> = self
+                .devices
+                .iter()
+                .filter(|device| device.user.inbox() == inbox)
+                .map(|one| &one.user)
+                .collect();
+            let dumps: Vec<Dump> = own.iter().map(|user| Dump::of(&user.store)).collect();
+            // A page that dies and comes back within one tick of the clock may decide before itself.
+            let set_back: Vec<_> = own.iter().map(|user| user.gate.set_back.borrow().clone()).collect();
+            agree_but(&dumps.iter().collect::<Vec<_>>(), &BTreeSet::new(), &set_back);
         }
         let rows = first.history(winner, Default::default());
         assert!(rows.iter().all(|row| row.status == MessageStatus::Published), "{:?}", text_of(&rows[0]));

@@ -398,11 +398,11 @@ fn welcomes_for_no_key_of_ours_are_kept_up_to_a_number_and_a_size() {
         forger.publish_raw(Topic::Welcome(to.0), ClientEnvelope::Welcome(input).encode());
     };
     send(200, 512 * 1024);
-    (20..170).for_each(|n| send(n, 100));
+    (20..140).for_each(|n| send(n, 100));
     let count = |what: &str| offer.recorded().iter().filter(|(state, _)| *state == what).count();
     for _ in 0..2 {
         offer.bo.sync();
-        assert_eq!((count("held"), count("rejected")), (100, 51));
+        assert_eq!((count("held"), count("rejected")), (100, 21));
         offer.assert_read();
     }
     // A Welcome for a key we hold is not one of them.
@@ -412,6 +412,6 @@ fn welcomes_for_no_key_of_ours_are_kept_up_to_a_number_and_a_size() {
     assert_eq!(offer.bo.conversations()[0].group.id, fine);
     offer.bo.world.settle(25 * 60 * 60 * 1_000);
     offer.bo.sync();
-    assert_eq!((count("held"), count("rejected")), (0, 151));
+    assert_eq!((count("held"), count("rejected")), (0, 121));
     dump::check(&offer.bo.store);
 }

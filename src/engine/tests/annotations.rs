@@ -2,12 +2,15 @@
 
 use crate::base::Map;
 
+use futures::FutureExt as _;
 use proptest::prelude::*;
 
 use super::*;
 use crate::base::{GroupId, InboxId, InstallationId, Nanos, SequenceId, ThreadId};
-use crate::store::rows::{CountersRow, MessageStatus, NotesRow, Row};
-use crate::store::{Table, Write};
+use crate::engine::event::Event;
+use crate::engine::judge::{AWAITED, Case, EDITS, judge};
+use crate::store::rows::{CountersRow, NotesRow};
+use crate::store::{Changes, MemoryStore, Store};
 use crate::wire::ContentType;
 
 const THREAD: ThreadId = ThreadId::Group(GroupId([9; 16]));
@@ -58,8 +61,7 @@ fn row(id: u8, kind: &str, sender: InboxId, at: i64) -> MessageRow {
 
 /// A database that stores one message a step.
 struct Disk {
-    rows: Map<MessageId, MessageRow>,
-    about: Map<MessageId, AnnotationRow>,
+    store: MemoryStore,
     thread: ThreadCtx,
     deleted: usize,
 }
@@ -75,46 +77,58 @@ impl Disk {
             notes: NotesRow::empty(THREAD),
             notes_revision: 0,
         };
-        Self { rows: Map::new(), about: Map::new(), thread, deleted: 0 }
+        Self { store: MemoryStore::new(), thread, deleted: 0 }
     }
 
     fn store(&mut self, row: &MessageRow, by_super_admin: bool) {
+        self.store_all(&[(row.clone(), by_super_admin)]);
+    }
+
+    /// One step, with what a client does before it commits.
+    fn store_all(&mut self, rows: &[(MessageRow, bool)]) {
         let mut unit = Unit::new(Nanos(0), CountersRow::default(), 0);
-        self.rows.insert(row.id, row.clone());
-        note(row, by_super_admin, &mut self.thread, &mut unit);
-        self.write(&unit);
-        for id in std::mem::take(&mut unit.judged) {
-            let said = self.said();
-            let target = self.rows.get(&id).cloned();
-            judge(id, target, &said, Some(&mut self.thread), &mut unit);
+        for (row, by_super_admin) in rows {
+            unit.changes.put(row);
+            note(row, *by_super_admin, &mut self.thread, &mut unit);
         }
-        self.write(&unit);
+        let mut targets = std::mem::take(&mut unit.judged);
+        targets.sort_unstable();
+        targets.dedup();
+        for id in targets {
+            let case = Case::new(id, self.row(id), &mut unit);
+            let stored = self.said(case.reads());
+            judge(case, stored, std::slice::from_mut(&mut self.thread), &mut unit);
+        }
         let deletions = unit.events.iter().filter(|event| matches!(event, Event::MessageDeleted { .. }));
         self.deleted += deletions.count();
+        self.write(unit);
     }
 
-    fn write(&mut self, unit: &Unit) {
-        for write in &unit.changes.writes {
-            let Write::Put { table, key, body, .. } = write else { continue };
-            match table {
-                Table::Messages => {
-                    let row = MessageRow::decode(body).unwrap();
-                    self.rows.insert(row.id, row);
-                }
-                Table::Annotations if key.len() == AnnotationRow::KEY_LEN => {
-                    let row = AnnotationRow::decode(body).unwrap();
-                    self.about.insert(row.message, row);
-                }
-                _ => {}
-            }
-        }
+    fn write(&mut self, unit: Unit) {
+        let Changes { writes, .. } = unit.changes;
+        let changes = Changes { writes, ..Changes::default() };
+        self.store.apply(changes).now_or_never().unwrap().unwrap();
     }
 
-    fn said(&self) -> Vec<Said> {
-        let of = |one: &AnnotationRow| {
-            Some(Said { row: self.rows.get(&one.message)?.clone(), by_super_admin: one.by_super_admin })
+    fn read<R: Row>(&self, reads: Vec<Read>) -> Vec<R> {
+        let answers = self.store.read(reads).now_or_never().unwrap().unwrap();
+        answers.iter().flatten().map(|record| R::decode(&record.body).unwrap()).collect()
+    }
+
+    fn row(&self, id: MessageId) -> Option<MessageRow> {
+        self.read(vec![Read::Key(Table::Messages, id.as_bytes().to_vec())]).pop()
+    }
+
+    fn said(&self, reads: Vec<Read>) -> Vec<Said> {
+        let of = |one: AnnotationRow| {
+            Some(Said { row: self.row(one.message()?)?, by_super_admin: one.by_super_admin() })
         };
-        self.about.values().filter_map(of).collect()
+        self.read(reads).into_iter().filter_map(of).collect()
+    }
+
+    /// What hangs on the target, as a page reads it.
+    fn hung(&self) -> Vec<Said> {
+        self.said(hanging(&self.row(TARGET).unwrap(), self.thread.notes.kinds))
     }
 }
 
@@ -170,13 +184,14 @@ proptest! {
             let places: Vec<usize> = (0..=acts.len()).collect();
             (Just(acts), Just(places).prop_shuffle())
         }),
+        size in 1usize..4,
     ) {
         let mut rows = made(&acts);
         rows.push((row(0, "text", SENDER, 5), false));
         let mut disk = Disk::new();
-        for place in &order {
-            let (row, by_super_admin) = &rows[*place];
-            disk.store(row, *by_super_admin);
+        for step in order.chunks(size) {
+            let step: Vec<_> = step.iter().map(|place| rows[*place].clone()).collect();
+            disk.store_all(&step);
         }
         // What counts, by the rule itself.
         let counts = |kind: &str, valid: fn(&MessageRow, bool) -> bool| {
@@ -192,14 +207,15 @@ proptest! {
         let deletion = counts("deleteMessage", |row, admin| row.sender_inbox == SENDER || admin);
         let edits = counts("editMessage", |row, _| row.sender_inbox == SENDER);
         let reactions = counts("reaction", |_, _| true);
-        let target = disk.rows[&TARGET].clone();
-        let said = disk.said();
+        let target = disk.row(TARGET).unwrap();
+        let said = disk.hung();
+        prop_assert!(said.len() <= 3 + reactions.len(), "nothing is read that does not count");
         let folded = fold(&target, said.iter());
         match deletion.first() {
             Some(first) => {
                 prop_assert_eq!(target.deleted_by(), Some(first.sender_inbox));
                 prop_assert_eq!(disk.deleted, 1, "told once");
-                prop_assert!(edits.iter().all(|edit| disk.rows[&edit.id].deleted_by().is_some()));
+                prop_assert!(edits.iter().all(|edit| disk.row(edit.id).unwrap().deleted_by().is_some()));
                 prop_assert!(folded.edit.is_none() && folded.reactions.is_empty());
             }
             None => {
@@ -213,9 +229,8 @@ proptest! {
         // Everything else stays as it was stored.
         for (row, _) in rows.iter().filter(|(row, _)| row.id != TARGET) {
             let taken = !deletion.is_empty() && edits.iter().any(|edit| edit.id == row.id);
-            prop_assert!(taken || &disk.rows[&row.id] == row);
+            prop_assert!(taken || disk.row(row.id).as_ref() == Some(row));
         }
-        prop_assert_eq!(disk.thread.notes.annotated, !acts.is_empty());
         prop_assert!(disk.thread.notes.awaited.is_empty());
     }
 }
@@ -288,19 +303,24 @@ fn the_newest_receipt_of_each_inbox_is_kept_and_only_rises() {
     let mut read = disk.thread.notes.read.clone();
     read.sort_unstable();
     assert_eq!(read, [(SENDER, Nanos(5)), (OTHER, Nanos(10))]);
-    assert!(!disk.thread.notes.annotated, "a page does not look for what receipts are about");
+    assert_eq!(disk.thread.notes.kinds, 0, "a page does not look for what receipts are about");
 }
 
 #[test]
 fn the_messages_awaited_are_bounded_and_each_is_awaited_once() {
     let mut disk = Disk::new();
-    let mut unit = Unit::new(Nanos(0), CountersRow::default(), 0);
-    let said = [Said { row: row(1, "deleteMessage", SENDER, 9), by_super_admin: false }];
     for n in 0..(2 * AWAITED + 10) {
         let mut id = TARGET;
         id.0[0] = (n / 2) as u8;
         id.0[1] = (n / 512) as u8;
-        judge(id, None, &said, Some(&mut disk.thread), &mut unit);
+        let mut deletion = row(1, "deleteMessage", SENDER, 9);
+        deletion.id.0[..8].copy_from_slice(&n.to_be_bytes());
+        let content = EncodedContent::decode(&deletion.content).unwrap();
+        let text = id.to_string();
+        let content =
+            EncodedContent { content: [&[0x0a, text.len() as u8], text.as_bytes()].concat(), ..content };
+        deletion.content = content.encode();
+        disk.store(&deletion, false);
     }
     let awaited = &disk.thread.notes.awaited;
     assert_eq!(awaited.len(), AWAITED);
@@ -314,8 +334,73 @@ fn proc_037_a_message_still_to_be_sent_keeps_its_content_until_it_is() {
     target.status = MessageStatus::Unpublished;
     disk.store(&target, false);
     disk.store(&row(1, "deleteMessage", SENDER, 9), false);
-    assert!(disk.rows[&TARGET] == target);
+    assert!(disk.row(TARGET).as_ref() == Some(&target));
     target.status = MessageStatus::Published;
     disk.store(&target, false);
-    assert_eq!(disk.rows[&TARGET].deleted_by(), Some(SENDER));
+    assert_eq!(disk.row(TARGET).unwrap().deleted_by(), Some(SENDER));
+}
+
+/// The n-th of many messages of a kind.
+fn nth(n: u32, kind: &str, sender: InboxId) -> (MessageRow, bool) {
+    let mut row = row(1, kind, sender, 10 + i64::from(n));
+    row.id.0[..4].copy_from_slice(&n.to_be_bytes());
+    (row, false)
+}
+
+#[test]
+fn proc_037_what_is_read_for_a_message_has_a_limit_whatever_others_say_about_it() {
+    let mut disk = Disk::new();
+    // Before it comes, as from an archive, and after.
+    let kinds = ["deleteMessage", "editMessage", "reaction"];
+    let flood = |from: u32| (from..from + 1_200).map(|n| nth(n, kinds[n as usize % 3], OTHER));
+    for step in flood(0).collect::<Vec<_>>().chunks(200) {
+        disk.store_all(step);
+    }
+    disk.store(&row(0, "text", SENDER, 5), false);
+    for step in flood(10_000).collect::<Vec<_>>().chunks(200) {
+        disk.store.reset_figures();
+        disk.store_all(step);
+        assert!(disk.store.figures().rows <= 8, "{:?}", disk.store.figures());
+    }
+    let (edit, _) = nth(20_000, "editMessage", SENDER);
+    disk.store(&edit, false);
+    disk.store.reset_figures();
+    let said = disk.hung();
+    assert!(disk.store.figures().rows <= 1 + 2 * (3 + u64::from(REACTIONS)));
+    let target = disk.row(TARGET).unwrap();
+    let folded = fold(&target, said.iter());
+    assert_eq!((folded.edit.map(|(row, ..)| row.id), target.deleted_by()), (Some(edit.id), None));
+    assert_eq!(folded.reactions.len(), REACTIONS as usize);
+    assert!(folded.reactions.iter().all(|row| row.sent_ns > Nanos(1_200 - 3 * 100)), "the newest");
+}
+
+#[test]
+fn proc_037_the_newest_edits_keep_their_content_and_all_of_it_goes_with_the_message() {
+    for target_first in [true, false] {
+        let mut disk = Disk::new();
+        let target = row(0, "text", SENDER, 5);
+        if target_first {
+            disk.store(&target, false);
+        }
+        let all: Vec<(MessageRow, bool)> = (0..500).map(|n| nth(n, "editMessage", SENDER)).collect();
+        for step in all.chunks(70) {
+            disk.store.reset_figures();
+            disk.store_all(step);
+            assert!(disk.store.figures().rows <= 2 * EDITS as u64 + 4);
+        }
+        let kept = |disk: &Disk| {
+            let rows = all.iter().filter_map(|(row, _)| disk.row(row.id));
+            rows.filter(|row| row.deleted_by().is_none()).map(|row| row.id).collect::<Vec<_>>()
+        };
+        let newest: Vec<MessageId> = all.iter().skip(500 - EDITS).map(|(row, _)| row.id).collect();
+        assert_eq!(kept(&disk), newest);
+        disk.store(&nth(900, "deleteMessage", SENDER).0, false);
+        if !target_first {
+            disk.store(&target, false);
+        }
+        assert_eq!(disk.row(TARGET).unwrap().deleted_by(), Some(SENDER));
+        assert!(kept(&disk).is_empty());
+        let left: Vec<AnnotationRow> = disk.read(vec![stretch(AnnotationRow::about(TARGET), false, 9)]);
+        assert_eq!(left.len(), 1, "the deletion");
+    }
 }

@@ -38,16 +38,32 @@ pub struct EnvelopeRow {
 }
 
 impl EnvelopeRow {
-    /// The prefix of a topic's envelopes.
-    pub fn topic_prefix(topic: Topic) -> Vec<u8> {
+    /// Anybody can have any number refused. For debug information so many places are kept for each
+    /// topic, and a newer one takes the place of an older one: of ids in a row the newest stay. It is
+    /// a prime, so that ids with gaps of one length use all of them.
+    pub const REJECTED: u64 = 127;
+
+    /// The prefix of a topic's envelopes that wait.
+    pub fn waiting(topic: Topic) -> Vec<u8> {
         topic.to_bytes()
+    }
+
+    /// The prefix of those that were refused for good. Nothing that is to be read on is under it.
+    pub fn rejected(topic: Topic) -> Vec<u8> {
+        // No topic begins with it.
+        [&[u8::MAX], topic.to_bytes().as_slice()].concat()
     }
 }
 
 impl Row for EnvelopeRow {
     const TABLE: Table = Table::Envelopes;
     fn key(&self) -> Vec<u8> {
-        [self.topic.to_bytes().as_slice(), &self.sequence_id.0.to_be_bytes()].concat()
+        let (mut key, place) = match self.state {
+            EnvelopeState::Rejected(..) => (Self::rejected(self.topic), self.sequence_id.0 % Self::REJECTED),
+            _ => (Self::waiting(self.topic), self.sequence_id.0),
+        };
+        key.extend(place.to_be_bytes());
+        key
     }
 }
 

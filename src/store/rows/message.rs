@@ -6,6 +6,7 @@ use super::{Row, bytes};
 use crate::base::{GroupId, InboxId, InstallationId, MessageId, Nanos, SequenceId, ThreadId};
 use crate::store::Table;
 use crate::wire::ContentType;
+use crate::wire::about::is_silent;
 
 /// What kind of message a row is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,6 +105,19 @@ impl MessageRow {
         self.expires_ns.is_some_and(|at| at <= now)
     }
 
+    /// The prefix of a thread's messages in its indexes; those that are no messages of their own lie
+    /// apart, so that any number of them is in nobody's way.
+    pub fn listed(thread: ThreadId, silent: bool) -> Vec<u8> {
+        // No thread's key begins with it.
+        let tag: &[u8] = if silent { b"s" } else { b"" };
+        [tag, &thread.to_key()].concat()
+    }
+
+    /// True for one that a conversation shows by what it does, not as a message.
+    pub fn is_silent(&self) -> bool {
+        is_silent(&self.content_type.authority, &self.content_type.type_id)
+    }
+
     /// Order within a thread: delivery time, then id; rows not read back yet come last. A failed
     /// one will never be read back and stays where it was written, by the local clock.
     pub fn sort_key(&self) -> Vec<u8> {
@@ -127,7 +141,7 @@ impl Row for MessageRow {
     }
     fn index(&self) -> Vec<Option<Vec<u8>>> {
         let sort = self.sort_key();
-        let thread = self.thread.to_key();
+        let thread = Self::listed(self.thread, self.is_silent());
         let number = self.delivery.map(u64::to_be_bytes);
         let delivery = number.map(|n| [thread.as_slice(), &n].concat());
         vec![
@@ -161,32 +175,100 @@ impl Row for TranscriptRow {
     }
 }
 
-/// A message that is about another one of its thread: a reaction, an edit, a deletion. Inserted in
-/// the unit that stores the message, whether or not its target is here yet.
+/// What a message does to the one it is about, in the order of the keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Hangs {
+    /// Takes it back; its sender was a super admin of the group at its place (PROC-037).
+    TakenByAdmin = 0,
+    /// Takes it back.
+    Taken = 1,
+    /// Puts other content in its place.
+    Edit = 2,
+    /// A reaction, also one that takes one back.
+    Reaction = 3,
+}
+
+impl Hangs {
+    /// All of them.
+    pub const ALL: [Hangs; 4] = [Hangs::TakenByAdmin, Hangs::Taken, Hangs::Edit, Hangs::Reaction];
+
+    /// Its bit in [`NotesRow::kinds`].
+    pub fn bit(self) -> u8 {
+        1 << self as u8
+    }
+}
+
+/// A message that is about another one: a reaction, an edit, a deletion. Inserted in the unit that
+/// stores the message, whether or not its target is here yet.
+///
+/// Its key says all there is to say, so that what may count for a message is a stretch of keys, apart
+/// from what others say about it and in the thread's order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnnotationRow {
     /// The message it is about.
     pub target: MessageId,
-    /// The message that says so.
-    pub message: MessageId,
-    /// Its sender was a super admin of the group at its place (PROC-037).
-    pub by_super_admin: bool,
+    /// Its [`Hangs`], for whose messages it may count, and the order among those: it ends with the id
+    /// of the message that says so.
+    #[serde(with = "bytes")]
+    pub place: Vec<u8>,
 }
 
 impl AnnotationRow {
-    /// Length of its keys: other keys of the table differ in it.
-    pub const KEY_LEN: usize = 2 * MessageId::LEN;
+    /// Of a message as it is stored.
+    pub fn new(target: MessageId, hangs: Hangs, row: &MessageRow) -> Self {
+        let waits = u8::from(row.status == MessageStatus::Unpublished);
+        let at = (row.sent_ns.0.max(0) as u64).to_be_bytes();
+        let scope = Self::scope(hangs, row);
+        Self { target, place: [scope.as_slice(), &[waits], &at, row.id.as_bytes()].concat() }
+    }
 
     /// The prefix of everything about a message.
-    pub fn target_prefix(target: MessageId) -> Vec<u8> {
-        target.as_bytes().to_vec()
+    pub fn about(target: MessageId) -> Vec<u8> {
+        [&[Self::TAG], target.as_bytes()].concat()
+    }
+
+    /// The prefix of what may count for a message: of the deletions those of its group, by its sender
+    /// or by a super admin; of the edits those of its sender in its thread; reactions of its thread.
+    pub fn counting(target: &MessageRow, hangs: Hangs) -> Vec<u8> {
+        Self::saying(target.id, target, hangs)
+    }
+
+    /// The prefix of what the sender of `row` says about `target` where that was sent.
+    pub fn saying(target: MessageId, row: &MessageRow, hangs: Hangs) -> Vec<u8> {
+        [Self::about(target), Self::scope(hangs, row)].concat()
+    }
+
+    /// The message that says so.
+    pub fn message(&self) -> Option<MessageId> {
+        self.place.last_chunk().copied().map(MessageId)
+    }
+
+    /// True for a deletion by who was a super admin.
+    pub fn by_super_admin(&self) -> bool {
+        self.place.first() == Some(&(Hangs::TakenByAdmin as u8))
+    }
+
+    /// No key of a [`NotesRow`] begins with it: who names a target chooses it freely.
+    const TAG: u8 = b'm';
+
+    fn scope(hangs: Hangs, row: &MessageRow) -> Vec<u8> {
+        let (group, sender) = (row.group.as_bytes(), row.sender_inbox.as_bytes());
+        let thread = || row.thread.to_key();
+        let parts = match hangs {
+            Hangs::TakenByAdmin => group.to_vec(),
+            Hangs::Taken => [group, sender].concat(),
+            Hangs::Edit => [thread().as_slice(), sender].concat(),
+            Hangs::Reaction => thread(),
+        };
+        [&[hangs as u8], parts.as_slice()].concat()
     }
 }
 
 impl Row for AnnotationRow {
     const TABLE: Table = Table::Annotations;
     fn key(&self) -> Vec<u8> {
-        [self.target.0, self.message.0].concat()
+        [Self::about(self.target), self.place.clone()].concat()
     }
 }
 
@@ -196,8 +278,9 @@ impl Row for AnnotationRow {
 pub struct NotesRow {
     /// The thread.
     pub thread: ThreadId,
-    /// There is or was an [`AnnotationRow`] of one of its messages.
-    pub annotated: bool,
+    /// Of which [`Hangs`] there are or were messages that whoever reads its messages has to look for,
+    /// as bits. A deletion that has done its work is none.
+    pub kinds: u8,
     /// Time of the newest read receipt of each inbox.
     pub read: Vec<(InboxId, Nanos)>,
     /// Messages that were taken back before they were stored here, the latest last.
@@ -207,7 +290,7 @@ pub struct NotesRow {
 impl NotesRow {
     /// Of a thread without any.
     pub fn empty(thread: ThreadId) -> Self {
-        Self { thread, annotated: false, read: Vec::new(), awaited: Vec::new() }
+        Self { thread, kinds: 0, read: Vec::new(), awaited: Vec::new() }
     }
 
     /// The key of a thread's notes.

@@ -16,7 +16,7 @@ pub use group::{EncodedMembers, GroupKind, GroupRow, GroupState, Hold, MemberVie
 pub use inbound::{AssociationRow, ConsumedRow, ConsumerRow, EnvelopeRow, EnvelopeState, PositionRow};
 pub use installation::{CountersRow, InstallationRow, OfferRow, SyncGroupsRow};
 pub use message::{
-    AnnotationRow, ContentTypeView, MessageKind, MessageRow, MessageStatus, NotesRow, TranscriptRow,
+    AnnotationRow, ContentTypeView, Hangs, MessageKind, MessageRow, MessageStatus, NotesRow, TranscriptRow,
 };
 pub use mls::{MlsGlobalRow, MlsPageRow};
 pub use outbox::{

@@ -31,7 +31,7 @@ pub struct ThreadRow {
     pub groups: Vec<ThreadGroup>,
     /// The one it is listed and written in (DMS-013).
     pub winner: GroupId,
-    /// Consent of the winner.
+    /// Its consent: the state of the greatest record of its groups.
     pub consent: State,
     /// Listing order: last activity, else creation.
     pub sort: Nanos,

@@ -228,12 +228,19 @@ fn conversation_examples() -> Vec<Example> {
         ),
         example(
             "annotation",
-            AnnotationRow { target: MESSAGE, message: MessageId([0x34; 32]), by_super_admin: true },
+            AnnotationRow::new(
+                MESSAGE,
+                Hangs::Edit,
+                &MessageRow {
+                    id: MessageId([0x34; 32]),
+                    ..message(MessageKind::Application, MessageStatus::Published)
+                },
+            ),
         ),
         example("notes", NotesRow::empty(ThreadId::Group(GROUP))),
         example(
             "notes_full",
-            NotesRow { thread: stitched, annotated: true, read: vec![(ALICE, TIME)], awaited: vec![MESSAGE] },
+            NotesRow { thread: stitched, kinds: 5, read: vec![(ALICE, TIME)], awaited: vec![MESSAGE] },
         ),
         example("owed_decision", OwedDecisionRow(consent(Entity::Inbox(ALICE), State::Denied).0)),
         example("consumer", ConsumerRow { group: GROUP, acknowledged: 300 }),
