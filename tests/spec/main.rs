@@ -54,3 +54,4 @@ mod thread_consent;
 mod union;
 mod welcome_pointers;
 mod welcomes;
+mod welcomes_kept;
