@@ -5,7 +5,7 @@
 
 use prost::Message as _;
 
-use super::content::content_type::{
+use super::content_type::{
     AUTHORITY, DELETE_MESSAGE, EDIT_MESSAGE, REACTION, READ_RECEIPT, REFERENCE, REPLY,
 };
 use super::{EncodedContent, proto};

@@ -5,7 +5,7 @@
 
 use prost::Message;
 
-use super::content::content_type::DEVICE_SYNC;
+use super::content_type::DEVICE_SYNC;
 use super::error::decode;
 use super::{ConsentSave, ContentType, EncodedContent, WireError, proto};
 

@@ -11,6 +11,7 @@
 pub mod about;
 mod archive;
 mod content;
+mod content_types;
 mod device_sync;
 mod envelope;
 mod error;
@@ -24,9 +25,8 @@ pub(crate) mod proto {
 }
 
 pub use archive::{ArchiveMetadata, ArchivedGroup, ArchivedKind, ArchivedMessage, Element};
-pub use content::{
-    Compression, ContentType, EncodedContent, PlaintextEnvelope, PlaintextV1, content_type, message_id,
-};
+pub use content::{Compression, EncodedContent, PlaintextEnvelope, PlaintextV1, message_id};
+pub use content_types::{ContentType, content_type};
 pub use device_sync::{consents_of, preference_updates};
 pub use envelope::ClientEnvelope;
 pub use error::WireError;

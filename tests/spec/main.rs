@@ -57,3 +57,4 @@ mod thread_consent;
 mod union;
 mod welcome_pointers;
 mod welcomes;
+mod welcomes_kept;

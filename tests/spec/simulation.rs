@@ -1,16 +1,13 @@
 //! The main story in all orders: devices of two inboxes create, write, decide, go offline, lose
 //! answers, die and come back, driven by a seed. Once all is quiet, they hold the same conversation.
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use dovetail::archive::export::Options;
-use dovetail::base::{GroupId, MessageId, Topic};
-use dovetail::client::{Client, EventSubscription};
+use dovetail::base::{GroupId, Topic};
 use dovetail::consent::{Entity, State};
 use dovetail::delivery::memory::Faults;
-use dovetail::engine::event::Event;
 use dovetail::engine::list::ListOptions;
 use dovetail::store::rows::{EnvelopeRow, MessageKind, MessageStatus};
 use dovetail::wire::EncodedContent;
@@ -20,63 +17,14 @@ use crate::common::chance::Chance;
 use crate::common::devices::agree_but;
 use crate::common::dump::{self, Dump};
 use crate::common::gate::Plan;
-use crate::common::{User, World, text_of};
+use crate::common::{World, text_of};
+
+mod device;
+
+use device::Device;
 
 const SEEDS: u64 = 200;
 const STEPS: usize = 45;
-
-/// A page of a device and what it was told.
-struct Device {
-    user: User,
-    group: Option<GroupId>,
-    /// Its own decision about the conversation, as far as that is certain.
-    decided: Option<State>,
-    /// Foreign messages told, by every life of the page.
-    told: Rc<RefCell<Vec<MessageId>>>,
-    events: Option<EventSubscription>,
-    sent: usize,
-    /// Another tab has the same database, or another device the same inbox.
-    shared: bool,
-}
-
-impl Device {
-    fn new(user: User) -> Self {
-        let told = Rc::default();
-        let (group, decided, events) = (None, None, None);
-        let mut device = Self { user, group, decided, told, events, sent: 0, shared: false };
-        device.listen();
-        device
-    }
-
-    fn listen(&mut self) {
-        let told = self.told.clone();
-        self.events = Some(self.user.client.subscribe(move |event| {
-            if let Event::Received { id, .. } = event {
-                told.borrow_mut().push(*id);
-            }
-        }));
-    }
-
-    /// Runs a call as far as the page lives; a dead page is opened again first.
-    fn try_call<T: 'static, F: Future<Output = T> + 'static>(
-        &mut self,
-        f: impl FnOnce(Client) -> F,
-    ) -> Option<T> {
-        self.revive();
-        self.user.risk(f)
-    }
-
-    fn revive(&mut self) {
-        if self.user.gate.is_dead() {
-            self.reopen();
-        }
-    }
-
-    fn reopen(&mut self) {
-        self.user.reopen();
-        self.listen();
-    }
-}
 
 struct Sim {
     chance: Chance,

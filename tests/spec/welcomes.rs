@@ -5,23 +5,22 @@ use dovetail::base::{GroupId, InstallationId, SequenceId, Topic};
 use dovetail::delivery::Receipt;
 use dovetail::meta::component::*;
 use dovetail::meta::{Base, encode_inbox_set};
-use dovetail::mls::{self, facts::RawDictionary};
+use dovetail::mls::facts::RawDictionary;
 use dovetail::policy::{ALL_MEMBERS, DM, Row, registry_of};
 use dovetail::store::Table;
 use dovetail::store::rows::{EnvelopeRow, EnvelopeState, PositionRow};
-use dovetail::wire::{ClientEnvelope, WelcomeAlgorithm, WelcomeInput};
 
 use crate::common::dump::{self, Dump};
 use crate::common::forge::{self, Forger};
 use crate::common::{User, World};
 
-const GROUP: GroupId = GroupId([0x77; 16]);
+pub const GROUP: GroupId = GroupId([0x77; 16]);
 
 /// mallory, who offers a DM to bo, carol, who has nothing to do with it, and bo's other device.
-struct Offer {
-    mallory: User,
-    carol: User,
-    bo: User,
+pub struct Offer {
+    pub mallory: User,
+    pub carol: User,
+    pub bo: User,
     /// Another device of bo, when there is one.
     other: Option<User>,
     dictionary: RawDictionary,
@@ -31,7 +30,7 @@ struct Offer {
 
 impl Offer {
     /// A DM that is what it claims; from bo's own other device when `own`.
-    fn valid(own: bool) -> Self {
+    pub fn valid(own: bool) -> Self {
         let world = World::new(6);
         let (mallory, carol, bo) = (world.user("mallory"), world.user("carol"), world.user("bo"));
         let other = own.then(|| world.user("bo"));
@@ -55,17 +54,17 @@ impl Offer {
         self
     }
 
-    fn deliver(&self) -> Receipt {
+    pub fn deliver(&self) -> Receipt {
         let forger = Forger::of(self.other.as_ref().unwrap_or(&self.mallory));
         forger.offer(GROUP, &self.dictionary, &self.added)
     }
 
-    fn topic(&self) -> Topic {
+    pub fn topic(&self) -> Topic {
         Topic::Welcome(self.bo.client.installation().0)
     }
 
     /// What became of the Welcomes bo was sent: requirement or code.
-    fn recorded(&self) -> Vec<(&'static str, String)> {
+    pub fn recorded(&self) -> Vec<(&'static str, String)> {
         let kept = Dump::of(&self.bo.store).rows::<EnvelopeRow>().into_iter();
         kept.filter(|row| row.topic == self.topic())
             .map(|row| match row.state {
@@ -77,7 +76,7 @@ impl Offer {
     }
 
     /// The Welcome topic was read to its end.
-    fn assert_read(&self) {
+    pub fn assert_read(&self) {
         let last = self.bo.world.delivery.stored(self.topic()).last().unwrap().sequence_id;
         let mut positions = Dump::of(&self.bo.store).rows::<PositionRow>().into_iter();
         assert_eq!(positions.find(|row| row.topic == self.topic()).unwrap().processed, last);
@@ -312,106 +311,4 @@ fn gmod_018_a_welcome_that_names_no_commit_before_it() {
         forger.invite(&sealed.welcome.unwrap(), SequenceId(anchor), offer.bo.client.installation());
         offer.expect_refused(&before, "JOIN-037");
     }
-}
-
-#[test]
-fn a_welcome_of_broken_bytes_is_refused_and_others_go_on() {
-    let offer = Offer::valid(false);
-    let forger = Forger::of(&offer.mallory);
-    let receipt = offer.deliver();
-    let good = offer.bo.world.delivery.stored(offer.topic()).remove(0).payload;
-    let before = Dump::of(&offer.bo.store);
-    // A service cannot alter bytes unnoticed, but anyone may publish others.
-    let mut count = 1;
-    for cut in (0..good.len()).step_by(97) {
-        forger.publish_raw(offer.topic(), good[..cut].to_vec());
-        let mut flipped = good.clone();
-        flipped[cut] ^= 0x20;
-        forger.publish_raw(offer.topic(), flipped);
-        count += 2;
-    }
-    offer.bo.sync();
-    let joined = Dump::of(&offer.bo.store).groups().remove(&GROUP).expect("the good one is joined");
-    assert_eq!(joined.anchor, receipt.sequence_id);
-    let recorded = offer.recorded();
-    assert!(recorded.len() >= count - 4, "{} of {count} recorded", recorded.len());
-    assert!(recorded.iter().all(|(state, code)| match *state {
-        "rejected" => code == "JOIN",
-        // The altered bytes were the name of the key package.
-        "held" => code == "welcome.unknown_key_package",
-        _ => false,
-    }));
-    assert_eq!(offer.bo.conversations().len(), 1);
-    assert!(before.groups().is_empty());
-    dump::check(&offer.bo.store);
-}
-
-#[test]
-fn a_welcome_for_a_key_package_not_held_is_given_up_after_a_day() {
-    let offer = Offer::valid(false);
-    let forger = Forger::of(&offer.mallory);
-    offer.deliver();
-    let good = offer.bo.world.delivery.stored(offer.topic()).remove(0).payload;
-    let Ok(dovetail::wire::ClientEnvelope::Welcome(dovetail::wire::WelcomeInput::V1 {
-        installation_key,
-        data,
-        algorithm,
-        metadata,
-        ..
-    })) = dovetail::wire::ClientEnvelope::decode(&good)
-    else {
-        panic!("a Welcome")
-    };
-    let other = dovetail::wire::WelcomeInput::V1 {
-        installation_key,
-        data,
-        hpke_public_key: vec![3; 32],
-        algorithm,
-        metadata,
-    };
-    forger.publish_raw(offer.topic(), dovetail::wire::ClientEnvelope::Welcome(other).encode());
-    let code = "welcome.unknown_key_package".to_owned();
-    for _ in 0..3 {
-        offer.bo.sync();
-        assert_eq!(offer.recorded(), [("held", code.clone())]);
-        offer.bo.world.settle(8 * 3_600_000 - 1);
-    }
-    offer.bo.world.settle(3_600_000);
-    offer.bo.sync();
-    assert_eq!(offer.recorded(), [("rejected", code)]);
-}
-
-#[test]
-fn welcomes_for_no_key_of_ours_are_kept_up_to_a_number_and_a_size() {
-    let offer = Offer::valid(false);
-    let forger = Forger::of(&offer.mallory);
-    let to = offer.bo.client.installation();
-    let send = |n: u8, bytes: usize| {
-        let sealed = mls::wrap_welcome(&vec![1; bytes], 1, &[n; 32]).unwrap();
-        let input = WelcomeInput::V1 {
-            installation_key: to.0,
-            data: sealed.data,
-            hpke_public_key: vec![n; 32],
-            algorithm: WelcomeAlgorithm::Curve25519,
-            metadata: sealed.metadata,
-        };
-        forger.publish_raw(Topic::Welcome(to.0), ClientEnvelope::Welcome(input).encode());
-    };
-    send(200, 512 * 1024);
-    (20..140).for_each(|n| send(n, 100));
-    let count = |what: &str| offer.recorded().iter().filter(|(state, _)| *state == what).count();
-    for _ in 0..2 {
-        offer.bo.sync();
-        assert_eq!((count("held"), count("rejected")), (100, 21));
-        offer.assert_read();
-    }
-    // A Welcome for a key we hold is not one of them.
-    let fine = offer.carol.dm(&offer.bo);
-    offer.carol.sync();
-    offer.bo.sync();
-    assert_eq!(offer.bo.conversations()[0].group.id, fine);
-    offer.bo.world.settle(25 * 60 * 60 * 1_000);
-    offer.bo.sync();
-    assert_eq!((count("held"), count("rejected")), (0, 121));
-    dump::check(&offer.bo.store);
 }
