@@ -102,6 +102,7 @@ async function run() {
   }
 
   // Receiving 100 messages of one group, published before.
+  ben.delivery.offline = false;
   await ada.client.conversations.syncAll();
   await ben.client.conversations.syncAll();
   const [receive, receiveFloor] = [[], []];
