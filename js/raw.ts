@@ -24,6 +24,7 @@ import type {
   SortDirection,
 } from "./enums.js";
 import type { ClientEvent } from "./events.js";
+import type { RawEvent, RawEventFilter, RawFilter, RawSelection, RawTaken } from "./raw-readers.js";
 import type {
   AddMembersResult,
   Consent,
@@ -34,6 +35,8 @@ import type {
   InboxState,
   Inspection,
 } from "./types.js";
+
+export type { RawEvent, RawEventFilter, RawFilter, RawSelection, RawTaken } from "./raw-readers.js";
 
 /** What the wasm glue exports besides its own initialiser. */
 export interface RawModule {
@@ -351,54 +354,3 @@ export interface RawListMessages extends RawTypes {
   direction?: SortDirection;
   limit?: number;
 }
-
-/** What a subscription reports; the defaults of absent fields are CONS-042, 043 and 044. */
-export type RawFilter =
-  | ({
-      of: "messages";
-      conversationId?: string;
-      conversationType?: ConversationType;
-      consentStates?: ConsentState[];
-    } & RawTypes)
-  | { of: "deletions" }
-  | {
-      of: "conversations";
-      conversationType?: ConversationType;
-      consentStates?: ConsentState[];
-      includeDuplicateDms?: boolean;
-    }
-  | { of: "consent" };
-
-/** Something taken one by one. */
-export interface RawTaken<T> {
-  /** The next one; undefined once it has ended. Asked for once at a time. */
-  next(): Promise<T | undefined>;
-  /** Where it matters: acknowledges the last one. `next` does so too. */
-  acknowledge?(): Promise<void>;
-  /** Lets a pending `next` go. */
-  end(): void;
-}
-
-/** Which events: absent fields select everything. */
-export interface RawEventFilter {
-  kinds?: string[];
-  conversationIds?: string[];
-  contentTypes?: string[];
-}
-
-/** Scope and filter of a reader; the defaults of absent states are CONS-042 and 043. */
-export interface RawSelection extends RawTypes {
-  conversationIds?: string[];
-  conversationType?: ConversationType;
-  scopeStates?: ConsentState[];
-  consentStates?: ConsentState[];
-}
-
-export type RawEvent =
-  /** Each message once, own ones too, in the order they became deliverable. */
-  | { type: "message"; message: RawMessage }
-  /** A message that was taken back, or as it was before it disappeared: each once. */
-  | { type: "deletion"; message: RawMessage }
-  | { type: "conversation"; conversation: RawConversation }
-  /** The records of one act or one received batch. */
-  | { type: "consent"; records: Consent[] };

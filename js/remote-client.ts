@@ -2,7 +2,8 @@
 
 import { type Link, ROOT } from "./bridge.js";
 import type { Life } from "./crash.js";
-import type { RawClient, RawEvent, RawSubscription, RawTaken } from "./raw.js";
+import type { RawEvent, RawTaken } from "./raw-readers.js";
+import type { RawClient, RawSubscription } from "./raw.js";
 
 /** A client that the worker lends. @internal */
 export interface Lent {
@@ -20,6 +21,7 @@ export interface Lent {
  */
 export function remoteClient(link: Link, life: Life, { at, inboxId, installationId, giveBack }: Lent): RawClient {
   const listeners = new Set<number>();
+  const waiting = new Set<Promise<unknown>>();
   const forget = (listener: number) => {
     listeners.delete(listener);
     link.takeBack(listener);
@@ -29,6 +31,7 @@ export function remoteClient(link: Link, life: Life, { at, inboxId, installation
     giveBack();
     for (const listener of [...listeners]) forget(listener);
   };
+  // Also of one that was made after a crash which was not known here yet: nobody waits for it.
   const unwatch = life.watch(() => {
     release();
     link.tell(ROOT, "forget", at);
@@ -36,7 +39,14 @@ export function remoteClient(link: Link, life: Life, { at, inboxId, installation
   const own: Partial<RawClient> = {
     inboxId,
     installationId,
-    close: () => link.call<void>(at, "close").finally(release),
+    close: async () => {
+      try {
+        await link.call(at, "close");
+      } finally {
+        // Calls under way are answered as far as they come, and need what was lent for that.
+        void Promise.allSettled(waiting).then(release);
+      }
+    },
     subscribe: async (filter, listener) => {
       const told = link.lend((_, [event]) => listener(event as RawEvent));
       listeners.add(told);
@@ -62,7 +72,13 @@ export function remoteClient(link: Link, life: Life, { at, inboxId, installation
     get: (target, name) => {
       // Whoever resolves a promise with a client asks for `then`.
       if (typeof name !== "string" || name === "then" || name in target) return Reflect.get(target, name) as unknown;
-      return (...args: unknown[]) => link.call(at, name, ...args);
+      return (...args: unknown[]) => {
+        const call = link.call(at, name, ...args);
+        waiting.add(call);
+        const settled = () => waiting.delete(call);
+        call.then(settled, settled);
+        return call;
+      };
     },
   });
 }

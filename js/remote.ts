@@ -5,7 +5,7 @@ import { type Port, type Target, Link, ROOT } from "./bridge.js";
 import { Life } from "./crash.js";
 import type { Delivery } from "./delivery.js";
 import { DovetailError, toDovetailError } from "./errors.js";
-import type { RawClient, RawClientOptions, RawModule, RawRevocation } from "./raw.js";
+import type { RawClient, RawClientOptions, RawModule } from "./raw.js";
 import { remoteClient } from "./remote-client.js";
 import { Deliveries, type LentDelivery } from "./remote-delivery.js";
 import { type Given, type WasmSource, failed, once } from "./source.js";
@@ -86,11 +86,23 @@ function spawn(): Worker {
 
 const notStarted = (reason: string, cause?: unknown): DovetailError =>
   failed(
-    `${reason || "no reason given"}; is the file deployed beside the page's script, on the same origin, and does the Content-Security-Policy allow it (worker-src)?`,
+    `${reason}; is the file deployed beside the page's script, on the same origin, and does the Content-Security-Policy allow it (worker-src)?`,
     SCRIPT,
     cause,
     true,
   );
+
+/** What a call needs of the app's. */
+interface Own {
+  delivery: Delivery;
+  sign?: RawClientOptions["sign"];
+}
+
+/** The same for the worker. */
+interface LentOwn {
+  delivery: LentDelivery;
+  sign: number | undefined;
+}
 
 /** A worker and what is known of it. */
 class Host {
@@ -112,7 +124,7 @@ class Host {
     this.module.onPanic((message) => this.life.crash(message));
     worker.onerror = (event) => {
       // Later ones are the worker's own errors, which the browser shows like any other.
-      if (!this.#up) this.lose(notStarted(event.message ?? "it did not start"));
+      if (!this.#up) this.lose(notStarted(event.message || "it did not start"));
     };
     globalThis.addEventListener?.("pageshow", this.#shown);
     globalThis.document?.addEventListener("visibilitychange", this.#shown);
@@ -158,42 +170,25 @@ class Host {
   #shown = (): void => this.#link.tell(ROOT, "shown");
 
   #moduleOf(link: Link): RawModule {
-    const withDelivery = <T>(delivery: Delivery, call: (lent: LentDelivery) => Promise<T>): Promise<T> => {
-      const lent = this.#deliveries.lend(delivery);
-      return call(lent.as).finally(lent.giveBack);
-    };
     return {
       version: () => this.#version,
       onPanic: (handler) => (this.#onPanic = handler),
       createClient: (options) => this.#createClient(options),
       generateInboxId: (identifier, nonce) => link.call(ROOT, "generateInboxId", identifier, nonce),
-      inboxStates: (delivery, ids) => withDelivery(delivery, (lent) => link.call(ROOT, "inboxStates", lent, ids)),
-      canMessage: (delivery, accounts) => withDelivery(delivery, (lent) => link.call(ROOT, "canMessage", lent, accounts)),
-      revokeInstallations: ({ delivery, sign, ...rest }: RawRevocation) =>
-        withDelivery(delivery, (lent) => {
-          const signer = this.#lendSigner(sign);
-          const revocation = { ...rest, delivery: lent, sign: signer };
-          return link.call<void>(ROOT, "revokeInstallations", revocation).finally(() => link.takeBack(signer));
-        }),
+      inboxStates: (delivery, ids) => this.#with({ delivery }, (lent) => link.call(ROOT, "inboxStates", lent.delivery, ids)),
+      canMessage: (delivery, ids) => this.#with({ delivery }, (lent) => link.call(ROOT, "canMessage", lent.delivery, ids)),
+      revokeInstallations: ({ delivery, sign, ...rest }) =>
+        this.#with({ delivery, sign }, (lent) => link.call(ROOT, "revokeInstallations", { ...rest, ...lent })),
       signWithKey: (key, text) => link.call(ROOT, "signWithKey", key, text),
     };
   }
 
   async #createClient({ delivery, sign, ...rest }: RawClientOptions): Promise<RawClient> {
     const { life } = this;
-    const lent = this.#deliveries.lend(delivery);
-    const signer = sign && this.#lendSigner(sign);
-    const giveBack = () => {
-      unwatch();
-      lent.giveBack();
-      if (signer !== undefined) this.#link.takeBack(signer);
-    };
-    const unwatch = life.watch(giveBack);
+    const { lent, giveBack } = this.#lend({ delivery, sign });
     try {
-      const options = { ...rest, delivery: lent.as, sign: signer };
-      const [at, inboxId, installationId] = await this.#link.call<[number, string, string]>(ROOT, "createClient", options);
-      // Made after a crash that was not known here yet: nobody waits for it any more.
-      if (life.over) this.#link.tell(ROOT, "forget", at);
+      const made = await this.#link.call<[number, string, string]>(ROOT, "createClient", { ...rest, ...lent });
+      const [at, inboxId, installationId] = made;
       return remoteClient(this.#link, life, { at, inboxId, installationId, giveBack });
     } catch (error) {
       giveBack();
@@ -201,7 +196,21 @@ class Host {
     }
   }
 
-  #lendSigner(sign: (text: string) => Promise<Uint8Array>): number {
-    return this.#link.lend((_, [text]) => sign(text as string));
+  #with<T>(own: Own, call: (lent: LentOwn) => Promise<T>): Promise<T> {
+    const { lent, giveBack } = this.#lend(own);
+    return call(lent).finally(giveBack);
+  }
+
+  /** Lends the worker what is the app's, until it is given back or this life is over. */
+  #lend({ delivery, sign }: Own): { lent: LentOwn; giveBack: () => void } {
+    const { as, giveBack: giveDelivery } = this.#deliveries.lend(delivery);
+    const signer = sign && this.#link.lend((_, [text]) => sign(text as string));
+    const giveBack = () => {
+      unwatch();
+      giveDelivery();
+      if (signer !== undefined) this.#link.takeBack(signer);
+    };
+    const unwatch = this.life.watch(giveBack);
+    return { lent: { delivery: as, sign: signer }, giveBack };
   }
 }

@@ -1,7 +1,7 @@
 // What runs in the worker: the wasm module, its clients and their delivery services, for the page.
 
 import { type Port, Link, ROOT } from "./bridge.js";
-import type { RawModule } from "./raw.js";
+import type { RawClientOptions, RawModule, RawRevocation } from "./raw.js";
 import type { Downloaded } from "./remote.js";
 import type { LentDelivery } from "./remote-delivery.js";
 import { ServedClient } from "./served-client.js";
@@ -21,7 +21,10 @@ export function serve(port: Port): void {
   link.tell(ROOT, "up");
 }
 
-/** What the page asks of the worker as a whole. */
+/**
+ * What the page asks of the worker as a whole. Delivery services are looked up before anything is
+ * waited for: the messages behind a call may be about them.
+ */
 function rootOf(link: Link, deliveries: ServedDeliveries, clients: Map<number, ServedClient>): Record<string, Call> {
   const sign = (signer: number) => (text: string) => link.call<Uint8Array>(signer, "sign", text);
   const module = async (): Promise<RawModule> => (await instance()).module;
@@ -34,9 +37,9 @@ function rootOf(link: Link, deliveries: ServedDeliveries, clients: Map<number, S
       return raw.version();
     },
     async createClient({ delivery, sign: signer, ...options }: { delivery: LentDelivery; sign: number | undefined }) {
-      const raw = await module();
-      const given = { ...options, delivery: deliveries.use(delivery), sign: signer === undefined ? undefined : sign(signer) };
-      const client = await raw.createClient(given as Parameters<RawModule["createClient"]>[0]);
+      const service = deliveries.use(delivery);
+      const given = { ...options, delivery: service, sign: signer === undefined ? undefined : sign(signer) };
+      const client = await (await module()).createClient(given as RawClientOptions);
       const served = new ServedClient(link, client, (at) => clients.delete(at));
       clients.set(served.at, served);
       return [served.at, client.inboxId, client.installationId];
@@ -44,12 +47,17 @@ function rootOf(link: Link, deliveries: ServedDeliveries, clients: Map<number, S
     /** Of a client that has crashed, or nobody waits for. */
     forget: (at: number) => clients.get(at)?.forget(),
     generateInboxId: async (identifier: Identifier, nonce: bigint) => (await module()).generateInboxId(identifier, nonce),
-    inboxStates: async (lent: LentDelivery, ids: string[]) => (await module()).inboxStates(deliveries.use(lent), ids),
-    canMessage: async (lent: LentDelivery, accounts: Identifier[]) =>
-      (await module()).canMessage(deliveries.use(lent), accounts),
+    async inboxStates(lent: LentDelivery, ids: string[]) {
+      const service = deliveries.use(lent);
+      return (await module()).inboxStates(service, ids);
+    },
+    async canMessage(lent: LentDelivery, accounts: Identifier[]) {
+      const service = deliveries.use(lent);
+      return (await module()).canMessage(service, accounts);
+    },
     async revokeInstallations({ delivery, sign: signer, ...rest }: { delivery: LentDelivery; sign: number }) {
       const given = { ...rest, delivery: deliveries.use(delivery), sign: sign(signer) };
-      return (await module()).revokeInstallations(given as Parameters<RawModule["revokeInstallations"]>[0]);
+      return (await module()).revokeInstallations(given as RawRevocation);
     },
     signWithKey: async (key: Uint8Array, text: string) => (await module()).signWithKey(key, text),
     offline: (at: number, value: boolean) => deliveries.offline(at, value),

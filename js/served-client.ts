@@ -1,7 +1,8 @@
 // A client of the worker, as the page calls it.
 
 import type { Link } from "./bridge.js";
-import type { RawClient, RawEvent, RawSubscription, RawTaken } from "./raw.js";
+import type { RawEvent, RawTaken } from "./raw-readers.js";
+import type { RawClient, RawSubscription } from "./raw.js";
 
 type Call = (...args: never[]) => unknown;
 
@@ -10,7 +11,7 @@ export class ServedClient {
   readonly at: number;
   #link: Link;
   #raw: RawClient;
-  #open = new Set<number>();
+  #open = new Map<number, RawSubscription>();
   #forgotten: (at: number) => void;
 
   constructor(link: Link, raw: RawClient, forgotten: (at: number) => void) {
@@ -28,14 +29,24 @@ export class ServedClient {
   /** Closes it, whoever may wait for that. */
   forget(): void {
     this.#release();
-    // One that has crashed cannot be closed.
+    // What it handed out is not ended: a crash may have left that locked. One that has crashed cannot be closed.
     this.#raw.close().catch(() => {});
   }
 
   #release(): void {
-    for (const at of [this.at, ...this.#open]) this.#link.takeBack(at);
+    for (const at of [this.at, ...this.#open.keys()]) this.#link.takeBack(at);
     this.#open.clear();
     this.#forgotten(this.at);
+  }
+
+  async #close(): Promise<void> {
+    try {
+      await this.#raw.close();
+    } finally {
+      const open = [...this.#open.values()];
+      this.#release();
+      for (const one of open) one.end();
+    }
   }
 
   /** The methods that hand out something more. */
@@ -43,7 +54,7 @@ export class ServedClient {
     const raw = this.#raw;
     const taken = async <T>(opened: Promise<RawTaken<T>>) => this.#lendTaken(await opened);
     return {
-      close: () => raw.close().finally(() => this.#release()),
+      close: () => this.#close(),
       subscribe: async (filter: Parameters<RawClient["subscribe"]>[0], listener: number) => {
         const tell = (event: RawEvent) => this.#link.tell(listener, "event", event);
         return this.#lendEnd(await raw.subscribe(filter, tell), {});
@@ -68,7 +79,7 @@ export class ServedClient {
       this.#link.takeBack(at);
       one.end();
     });
-    this.#open.add(at);
+    this.#open.set(at, one);
     return at;
   }
 }

@@ -167,17 +167,21 @@ async fn stored(
     let (mut found, mut scattered) = (Vec::new(), Vec::new());
     for (table, keys) in runs {
         let ranged = is_range(table, &keys);
-        let parts = if ranged { 1 } else { keys.len() };
-        let records: Vec<Record> = answers.by_ref().take(parts).flatten().collect();
-        if ranged && records.len() >= 2 * keys.len() {
-            scattered.extend(keys.iter().map(|key| one(table, key)));
-        } else {
-            let named = records.into_iter().filter(|record| keys.binary_search(&record.key).is_ok());
-            found.extend(named.map(|record| (table, record)));
+        for _ in 0..if ranged { 1 } else { keys.len() } {
+            let records = answers.next().unwrap_or_default();
+            if ranged && records.len() >= 2 * keys.len() {
+                scattered.extend(keys.iter().map(|key| (table, key.clone())));
+                break;
+            }
+            for record in records {
+                if keys.binary_search(&record.key).is_ok() {
+                    found.push((table, record));
+                }
+            }
         }
     }
-    for (read, records) in scattered.clone().into_iter().zip(store.read(scattered).await?) {
-        let Read::Key(table, _) = read else { continue };
+    let reads = scattered.iter().map(|(table, key)| one(*table, key)).collect();
+    for ((table, _), records) in scattered.into_iter().zip(store.read(reads).await?) {
         found.extend(records.into_iter().map(|record| (table, record)));
     }
     Ok(found)

@@ -99,13 +99,13 @@ impl Client {
     async fn inspect_group(&self, group: GroupId) -> Result<GroupInspection, Error> {
         let consent = self.0.consent_of(Entity::Conversation(group)).await?;
         self.0.recheck(group).await?;
-        let mut rejected = Vec::new();
+        let mut rejected: Vec<(SequenceId, String, String)> = Vec::new();
         for envelope in self.0.kept_envelopes(&EnvelopeRow::rejected(Topic::Group(group))).await? {
             if let EnvelopeState::Rejected(code, reason) = envelope.state {
-                rejected.push((envelope.sequence_id, code, reason));
+                let place = rejected.partition_point(|(at, ..)| *at < envelope.sequence_id);
+                rejected.insert(place, (envelope.sequence_id, code, reason));
             }
         }
-        rejected.sort_unstable();
         self.0
             .step(async |step| {
                 let ctx = step.need_group(group).await?;

@@ -99,17 +99,11 @@ impl Span {
 
     /// The chunk, of the answers; goes on behind it.
     pub fn take(&mut self, found: Vec<Vec<MessageRow>>, descending: bool, limit: usize) -> Vec<MessageRow> {
-        let apart = found.len() > 1;
-        let mut rows: Vec<MessageRow> = found.into_iter().flatten().collect();
-        if apart {
+        let mut parts = found.into_iter();
+        let mut rows = parts.next().unwrap_or_default();
+        if let Some(others) = parts.next() {
             // So many of each were read, so the first so many of all are among them.
-            match self.index {
-                Index::ThreadDelivery => rows.sort_by_key(|row| row.delivery),
-                _ => rows.sort_by_cached_key(MessageRow::sort_key),
-            }
-            if descending {
-                rows.reverse();
-            }
+            rows = self.merged(rows, others, descending);
             rows.truncate(limit);
         }
         for silent in [false, true] {
@@ -119,6 +113,27 @@ impl Span {
             }
         }
         rows
+    }
+}
+
+impl Span {
+    /// Rows of two parts, each in its order, in one.
+    fn merged(&self, rows: Vec<MessageRow>, others: Vec<MessageRow>, descending: bool) -> Vec<MessageRow> {
+        let place = |row: &MessageRow| match self.index {
+            Index::ThreadDelivery => row.delivery.unwrap_or_default().to_be_bytes().to_vec(),
+            _ => row.sort_key(),
+        };
+        let mut all = Vec::with_capacity(rows.len() + others.len());
+        let mut others = others.into_iter().peekable();
+        for row in rows {
+            let at = place(&row);
+            while let Some(other) = others.next_if(|other| (place(other) < at) != descending) {
+                all.push(other);
+            }
+            all.push(row);
+        }
+        all.extend(others);
+        all
     }
 }
 

@@ -20,6 +20,9 @@ pub(super) const KEYS: &str = "keys";
 /// Its key there.
 pub(super) const DATA_KEY: &str = "data";
 
+/// A key next to it, under which nothing is ever stored: `write` tries there what the browser does.
+pub(super) const PROBE_KEY: &str = "probe";
+
 /// A record's revision.
 pub(super) const REVISION: &str = "r";
 

@@ -4,14 +4,15 @@
 //! are additional data, so a body opens only in the row it was written to. The nonce is long
 //! enough to be drawn at random for every write.
 //!
-//! A row read again, byte for byte the same, is not opened again.
+//! A row read again, byte for byte the same, is not opened again. What was opened is let go of when
+//! this store writes over its row or deletes it: nothing taken back stays in memory for that.
 
 use std::cell::RefCell;
 
 use chacha20poly1305::aead::{AeadInPlace, KeyInit};
 use chacha20poly1305::{Tag, XChaCha20Poly1305, XNonce};
 
-use crate::store::{StoreError, Table};
+use crate::store::{StoreError, Table, Write};
 
 const NONCE: usize = 24;
 const TAG: usize = 16;
@@ -39,8 +40,8 @@ const KEPT_BYTES: usize = 1024;
 /// Seals and opens rows. Its key is wiped from memory when it is dropped.
 pub(super) struct Sealer {
     cipher: XChaCha20Poly1305,
-    /// Rows opened lately, each at a place that its nonce chooses: those that lists and pages show
-    /// are read over and over.
+    /// Rows opened lately, each at a place that its table and key choose: those that lists and pages
+    /// show are read over and over.
     kept: RefCell<Vec<Option<Kept>>>,
 }
 
@@ -49,6 +50,45 @@ struct Kept {
     aad: Vec<u8>,
     sealed: Vec<u8>,
     body: Vec<u8>,
+}
+
+impl Kept {
+    /// The table and the key of its row; behind them is the revision.
+    fn place(&self) -> Option<(u8, &[u8])> {
+        let (place, _) = self.aad.split_at_checked(self.aad.len().checked_sub(8)?)?;
+        place.split_first().map(|(table, key)| (*table, key))
+    }
+
+    fn is(&self, table: Table, key: &[u8]) -> bool {
+        self.place() == Some((table as u8, key))
+    }
+
+    fn lies(&self, table: Table, from: &[u8], to: &[u8]) -> bool {
+        self.place().is_some_and(|(of, key)| of == table as u8 && (from..to).contains(&key))
+    }
+}
+
+/// What a unit wrote over or deleted, of the rows that are kept open.
+pub(super) enum Written {
+    /// A row.
+    Row(Table, Vec<u8>),
+    /// Those with keys from the first to before the second.
+    Rows(Table, Vec<u8>, Vec<u8>),
+}
+
+impl Written {
+    /// What a write does to rows that may be kept.
+    pub(super) fn of(write: &Write) -> Option<Self> {
+        match write {
+            Write::Put { table, key, .. } | Write::Delete { table, key } if is_shown(*table) => {
+                Some(Self::Row(*table, key.clone()))
+            }
+            Write::DeleteRange { table, from, to } if is_shown(*table) => {
+                Some(Self::Rows(*table, from.clone(), to.clone()))
+            }
+            _ => None,
+        }
+    }
 }
 
 impl Sealer {
@@ -65,7 +105,7 @@ impl Sealer {
     /// Opens the body of the row at `place`.
     pub(super) fn open(&self, place: Place<'_>, sealed: &[u8]) -> Result<Vec<u8>, StoreError> {
         let aad = place.bytes();
-        let at = kept_at(place.table, sealed);
+        let at = kept_at(place.table, place.key).filter(|_| sealed.len() <= KEPT_BYTES);
         if let Some(at) = at
             && let Some(Some(kept)) = self.kept.borrow().get(at)
             && kept.sealed == sealed
@@ -82,6 +122,38 @@ impl Sealer {
             kept[at] = Some(Kept { aad, sealed: sealed.to_vec(), body: body.clone() });
         }
         Ok(body)
+    }
+
+    /// Lets go of rows that were written over or deleted.
+    pub(super) fn let_go(&self, written: &[Written]) {
+        let mut kept = self.kept.borrow_mut();
+        if kept.is_empty() {
+            return;
+        }
+        for written in written {
+            match written {
+                Written::Row(table, key) => {
+                    let slot = kept_at(*table, key).and_then(|at| kept.get_mut(at));
+                    if let Some(slot) =
+                        slot.filter(|slot| slot.as_ref().is_some_and(|one| one.is(*table, key)))
+                    {
+                        *slot = None;
+                    }
+                }
+                Written::Rows(table, from, to) => {
+                    let within = |slot: &&mut Option<Kept>| {
+                        slot.as_ref().is_some_and(|one| one.lies(*table, from, to))
+                    };
+                    kept.iter_mut().filter(within).for_each(|slot| *slot = None);
+                }
+            }
+        }
+    }
+
+    /// Whether an opened row with this body is kept.
+    #[cfg(feature = "contract")]
+    pub(super) fn keeps(&self, body: &[u8]) -> bool {
+        self.kept.borrow().iter().flatten().any(|kept| kept.body == body)
     }
 
     /// Lets go of what was opened.
@@ -115,13 +187,18 @@ impl Sealer {
     }
 }
 
-/// Where a row is kept, if it is one that is shown.
-fn kept_at(table: Table, sealed: &[u8]) -> Option<usize> {
+/// True for tables whose rows lists and pages show.
+fn is_shown(table: Table) -> bool {
     use Table::{Consent, Groups, Listing, Messages, Threads};
-    let shown = matches!(table, Messages | Groups | Threads | Listing | Consent);
-    let [low, high, ..] = sealed else { return None };
-    let at = usize::from(u16::from_le_bytes([*low, *high])) % KEPT;
-    (shown && sealed.len() <= KEPT_BYTES).then_some(at)
+    matches!(table, Messages | Groups | Threads | Listing | Consent)
+}
+
+/// Where a row is kept, if it is one that is shown.
+fn kept_at(table: Table, key: &[u8]) -> Option<usize> {
+    // FNV-1a.
+    let mix = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(16_777_619);
+    let hash = key.iter().fold(2_166_136_261 ^ table as u32, mix);
+    is_shown(table).then_some((hash ^ (hash >> 16)) as usize % KEPT)
 }
 
 /// Fills `out` from the browser's generator, which works without a secure context too.

@@ -58,6 +58,22 @@ impl IdbStore {
         Ok((Self { connection, key }, answers))
     }
 
+    /// Whether a row with this body is kept open in memory.
+    #[cfg(feature = "contract")]
+    pub fn keeps(&self, body: &[u8]) -> bool {
+        self.key.sealer.keeps(body)
+    }
+
+    /// Tries whether this browser aborts a transaction in which a request fails after it was told to
+    /// commit.
+    ///
+    /// # Errors
+    /// As a read.
+    #[cfg(feature = "contract")]
+    pub async fn aborts(&self) -> Result<bool, StoreError> {
+        Ok(super::write::aborts(&self.database().await?).await)
+    }
+
     async fn database(&self) -> Result<IdbDatabase, StoreError> {
         self.connection.database(async |database| self.key.is_of(database).await).await
     }
@@ -87,7 +103,12 @@ impl IdbStore {
     async fn apply_all(&self, changes: Changes) -> Result<(), StoreError> {
         match Unit::prepare(changes, &self.key.sealer)? {
             None => self.database().await.map(|_| ()),
-            Some(unit) => self.with_database(async |database| unit.write(database).await).await,
+            Some(unit) => {
+                let done = self.with_database(async |database| unit.write(database).await).await;
+                // Also when it is not known whether it was written.
+                self.key.sealer.let_go(unit.written());
+                done
+            }
         }
     }
 }

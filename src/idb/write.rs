@@ -18,7 +18,7 @@ use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{IdbDatabase, IdbObjectStore, IdbRequest, IdbTransaction};
 
 use super::errors::{self, Fault};
-use super::seal::{Place, Sealer};
+use super::seal::{Place, Sealer, Written};
 use super::wait::Handler;
 use super::{schema, values, wait};
 use crate::store::{Changes, Durability, StoreError, Table, Write};
@@ -29,6 +29,7 @@ pub(super) struct Unit {
     durability: Durability,
     checks: Vec<(Table, JsValue, u64)>,
     steps: Vec<Step>,
+    written: Vec<Written>,
 }
 
 enum Step {
@@ -47,6 +48,7 @@ impl Unit {
             checks.push((check.table, values::key(&check.key), check.revision));
         }
         let mut steps = Vec::with_capacity(changes.writes.len());
+        let written = changes.writes.iter().filter_map(Written::of).collect();
         for write in changes.writes {
             if let Some((table, step)) = Step::prepare(write, sealer)? {
                 tables.push(table);
@@ -56,7 +58,18 @@ impl Unit {
         if tables.is_empty() {
             return Ok(None);
         }
-        Ok(Some(Self { tables: schema::names(tables), durability: changes.durability, checks, steps }))
+        Ok(Some(Self {
+            tables: schema::names(tables),
+            durability: changes.durability,
+            checks,
+            steps,
+            written,
+        }))
+    }
+
+    /// The rows it writes over or deletes.
+    pub(super) fn written(&self) -> &[Written] {
+        &self.written
     }
 
     /// Writes the unit.
@@ -109,21 +122,32 @@ async fn commits_early(database: &IdbDatabase) -> bool {
         return known;
     }
     ABORTS.set(Some(false));
-    let aborts = matches!(add_taken(database).await, Err(Fault::Final(StoreError::Exists)));
+    let aborts = aborts(database).await;
     ABORTS.set(Some(aborts));
     aborts
 }
 
-/// Adds under the one key every database has, and commits before that can fail.
+/// Whether a transaction is aborted in which a request fails after it was told to commit.
+pub(super) async fn aborts(database: &IdbDatabase) -> bool {
+    matches!(add_taken(database).await, Err(Fault::Final(StoreError::Exists)))
+}
+
+/// Adds under a key that is taken, and commits before that can fail. The key is one of its own, and
+/// taken in the same transaction: whatever else is stored, nothing of it is touched, and nothing
+/// stays of the try, be the transaction aborted or completed.
 async fn add_taken(database: &IdbDatabase) -> Result<(), Fault> {
     let names = Array::of1(&JsValue::from_str(schema::KEYS));
     let transaction = begin(database, &names, Durability::Relaxed)?;
     let watched = wait::Watched::new(transaction.clone());
-    transaction
-        .object_store(schema::KEYS)
-        .and_then(|keys| keys.add_with_key(&JsValue::NULL, &JsValue::from_str(schema::DATA_KEY)))
-        .and_then(|_| commit(&transaction))
-        .map_err(|thrown| errors::in_transaction(&thrown))?;
+    let (nothing, key) = (JsValue::NULL, JsValue::from_str(schema::PROBE_KEY));
+    let ask = || {
+        let keys = transaction.object_store(schema::KEYS)?;
+        keys.put_with_key(&nothing, &key)?;
+        keys.add_with_key(&nothing, &key)?;
+        keys.delete(&key)?;
+        commit(&transaction)
+    };
+    ask().map_err(|thrown| errors::in_transaction(&thrown))?;
     watched.ended().await
 }
 

@@ -3,9 +3,30 @@
 //! OpenMLS asks its storage for a configuration of a generic type and its serde form decodes only
 //! from self-describing data; this is the least such data.
 
-use serde::de::value::{Error, MapDeserializer};
+use std::fmt;
+
+use serde::de::value::MapDeserializer;
 use serde::de::{Deserializer, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
+
+/// The type wants another constant. What it says of that is dropped: only a mistake of ours shows it,
+/// and the text of it costs every page the printing of numbers.
+#[derive(Debug)]
+pub(super) struct Unfit;
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the constant does not fit its type")
+    }
+}
+
+impl std::error::Error for Unfit {}
+
+impl serde::de::Error for Unfit {
+    fn custom<T: fmt::Display>(_: T) -> Self {
+        Self
+    }
+}
 
 /// A self-describing constant.
 #[derive(Clone, Debug)]
@@ -20,7 +41,7 @@ pub(super) enum Plain {
     Fields(Vec<(&'static str, Plain)>),
 }
 
-impl IntoDeserializer<'_, Error> for Plain {
+impl IntoDeserializer<'_, Unfit> for Plain {
     type Deserializer = Self;
 
     fn into_deserializer(self) -> Self {
@@ -29,9 +50,9 @@ impl IntoDeserializer<'_, Error> for Plain {
 }
 
 impl<'de> Deserializer<'de> for Plain {
-    type Error = Error;
+    type Error = Unfit;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unfit> {
         match self {
             Plain::Number(number) => visitor.visit_u64(number),
             Plain::Flag(flag) => visitor.visit_bool(flag),

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { load } from "./load.mjs";
+import { load, overBridge } from "./load.mjs";
 
 const EMPTY = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]);
 const ACCOUNT = { identifier: "0x7e5f4552091a69125d5dfcb7b8c2659029395bdf", identifierKind: 0 };
@@ -95,13 +95,16 @@ test("without a client: states, reachability, revocation, over the delivery that
     new Map([[ACCOUNT.identifier, true], ["0xABC", false]]),
   );
   await Client.revokeInstallations(SIGNER, "aa", [new Uint8Array([10, 255])], { delivery: DELIVERY });
-  assert.deepEqual(calls.slice(0, 2), [["inboxStates", DELIVERY, ["aa"]], ["canMessage", DELIVERY, [ACCOUNT, other]]]);
-  const { sign, ...revocation } = calls[2][1];
-  assert.deepEqual(revocation, { delivery: DELIVERY, inboxId: "aa", installationIds: ["0aff"], identifier: ACCOUNT });
-  assert.deepEqual(await sign("text"), new Uint8Array(65).fill(0x11));
+  const [[, first, ids], [, second, accounts], [, { sign, delivery: third, ...revocation }]] = calls;
+  assert.ok(overBridge || [first, second, third].every((one) => one === DELIVERY));
+  assert.deepEqual([ids, accounts], [["aa"], [ACCOUNT, other]]);
+  assert.deepEqual(revocation, { inboxId: "aa", installationIds: ["0aff"], identifier: ACCOUNT });
+  // A worker gives it back with the call.
+  if (!overBridge) assert.deepEqual(await sign("text"), new Uint8Array(65).fill(0x11));
   // By default, and for the environment of other SDKs: the delivery of the page.
   await Client.fetchInboxStates(["aa"]);
   await Client.canMessage([ACCOUNT], "local");
+  if (overBridge) return;
   assert.ok(calls[3][1] instanceof BrowserDelivery);
   assert.equal(calls[3][1], calls[4][1]);
 });

@@ -134,6 +134,7 @@ test("CONS-041 events come in order, as frozen objects, to the loop", async () =
   for await (const event of stream) if (seen.push(event) === 2) break;
   assert.deepEqual(seen, [CONSENT, members]);
   assert.ok(Object.isFrozen(seen[0]) && Object.isFrozen(seen[1].addedInboxIds));
+  await settled();
   assert.deepEqual([stream.isDone, last().log.at(-1)], [true, "end"]);
   assert.deepEqual(await stream.next(), DONE);
 });
@@ -276,6 +277,7 @@ test("the durable stream acknowledges by asking for more, and leaving a loop doe
     if (id === "2") break;
   }
   assert.deepEqual(seen, [["1", "text 1", "db-1"], ["2", "text 2", "db-2"]]);
+  await settled();
   assert.deepEqual(last().log, ["next", "next", "end"]);
 });
 
@@ -290,6 +292,7 @@ test("a callback acknowledges when what it returned is settled", async () => {
   await settled();
   assert.deepEqual(last().log, ["next", "acknowledge", "next"]);
   await stream.end();
+  await settled();
   assert.equal(last().log.at(-1), "end");
 });
 

@@ -1,19 +1,13 @@
-//! The durable stream and replay: what is handed out, in which order, and where it goes on
-//! (PROC-024 to PROC-047, DMS-016).
+//! The durable stream: what is handed out, in which order, and where it goes on (PROC-024 to PROC-031).
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use dovetail::base::{GroupId, MessageId};
 use dovetail::client::{Consumer, Replay, Setting};
-use dovetail::consent::State;
-use dovetail::engine::history::Types;
 use dovetail::engine::reader::Selection;
 use dovetail::store::StoreError;
-use dovetail::store::rows::{
-    ConsumedRow, ConsumerRow, CountersRow, GroupKind, MessageKind, MessageRow, MessageStatus,
-};
-use dovetail::wire::{ContentType, EncodedContent};
+use dovetail::store::rows::{ConsumedRow, CountersRow, GroupKind, MessageKind, MessageRow, MessageStatus};
 use futures::FutureExt;
 
 use crate::common::chance::Chance;
@@ -22,37 +16,37 @@ use crate::common::gate::Plan;
 use crate::common::{User, World, text_of};
 use crate::dm::sync_all;
 
-fn whole() -> Selection {
+pub fn whole() -> Selection {
     Selection::default()
 }
 
-fn consume(user: &User, selection: Selection) -> Consumer {
+pub fn consume(user: &User, selection: Selection) -> Consumer {
     user.call(move |client| async move { client.consume(selection).await }).expect("the stream")
 }
 
-fn replay(user: &User, cursor: Option<String>, selection: Selection) -> Replay {
+pub fn replay(user: &User, cursor: Option<String>, selection: Selection) -> Replay {
     user.client.replay(cursor.as_deref(), selection).expect("a replay")
 }
 
 /// Everything there is now; the last one is acknowledged by asking for more.
-fn drain(consumer: &Consumer) -> Vec<MessageRow> {
+pub fn drain(consumer: &Consumer) -> Vec<MessageRow> {
     std::iter::from_fn(|| consumer.next().now_or_never()?.expect("a message")).collect()
 }
 
-fn rest(replay: &Replay) -> Vec<MessageRow> {
+pub fn rest(replay: &Replay) -> Vec<MessageRow> {
     std::iter::from_fn(|| replay.next().now_or_never()?.expect("a message")).collect()
 }
 
-fn next(consumer: &Consumer) -> Option<MessageRow> {
+pub fn next(consumer: &Consumer) -> Option<MessageRow> {
     consumer.next().now_or_never()?.expect("a message")
 }
 
-fn texts(rows: &[MessageRow]) -> Vec<String> {
+pub fn texts(rows: &[MessageRow]) -> Vec<String> {
     rows.iter().filter(|row| row.kind == MessageKind::Application).map(text_of).collect()
 }
 
 /// What the whole stream is to hand out of a database, in order.
-fn deliverable(user: &User) -> Vec<MessageId> {
+pub fn deliverable(user: &User) -> Vec<MessageId> {
     let mut rows: Vec<MessageRow> = Dump::of(&user.store).messages().into_values().collect();
     rows.retain(|row| row.delivery.is_some() && row.status == MessageStatus::Published);
     rows.retain(|row| !(row.kind == MessageKind::MembershipChange && is_dm(row)));
@@ -60,23 +54,23 @@ fn deliverable(user: &User) -> Vec<MessageId> {
     rows.iter().map(|row| row.id).collect()
 }
 
-fn is_dm(row: &MessageRow) -> bool {
+pub fn is_dm(row: &MessageRow) -> bool {
     matches!(row.thread, dovetail::base::ThreadId::Dm(_))
 }
 
-fn ids(rows: &[MessageRow]) -> Vec<MessageId> {
+pub fn ids(rows: &[MessageRow]) -> Vec<MessageId> {
     rows.iter().map(|row| row.id).collect()
 }
 
 /// bo in a DM of two groups and in a group, with texts from both sides everywhere.
-struct Talk {
-    alice: User,
-    bo: User,
-    dm: [GroupId; 2],
-    group: GroupId,
+pub struct Talk {
+    pub alice: User,
+    pub bo: User,
+    pub dm: [GroupId; 2],
+    pub group: GroupId,
 }
 
-fn talk(rounds: usize) -> Talk {
+pub fn talk(rounds: usize) -> Talk {
     let world = World::new(11);
     let (alice, bo) = (world.user("alice"), world.user("bo"));
     alice.offline(true);
@@ -96,7 +90,7 @@ fn talk(rounds: usize) -> Talk {
 }
 
 impl Talk {
-    fn round(&self, round: usize) {
+    pub fn round(&self, round: usize) {
         for (user, name) in [(&self.alice, "alice"), (&self.bo, "bo")] {
             for (at, group) in [self.dm[0], self.dm[1], self.group].into_iter().enumerate() {
                 user.text(group, &format!("{name} {round} in {at}"));
@@ -239,262 +233,9 @@ fn proc_031_whoever_takes_the_stream_has_it_alone() {
     drop(narrow);
 }
 
-#[test]
-fn proc_033_034_a_replay_goes_on_behind_its_cursor_and_leaves_the_stream_alone() {
-    let talk = talk(2);
-    let all = deliverable(&talk.bo);
-    let consumer = consume(&talk.bo, whole());
-    let rows = drain(&consumer);
-    let before = Dump::of(&talk.bo.store);
-    let cursor = talk.bo.client.cursor(&rows[6]).expect("a cursor");
-    assert_eq!(ids(&rest(&replay(&talk.bo, Some(cursor.clone()), whole()))), all[7..]);
-    assert_eq!(ids(&rest(&replay(&talk.bo, None, whole()))), all, "from the oldest on");
-    let only = Selection { threads: Some(vec![rows[6].thread]), ..whole() };
-    let own: Vec<_> = rows[7..].iter().filter(|row| row.thread == rows[6].thread).map(|row| row.id).collect();
-    let on = replay(&talk.bo, Some(cursor.clone()), only);
-    assert_eq!(ids(&rest(&on)), own);
-    assert!(before == Dump::of(&talk.bo.store), "nothing is written");
-    // It goes on with what comes.
-    talk.alice.text(talk.dm[0], "news of the DM");
-    talk.alice.text(talk.group, "news of the group");
-    talk.alice.sync();
-    talk.bo.sync();
-    let news = texts(&rest(&on));
-    let dm = matches!(rows[6].thread, dovetail::base::ThreadId::Dm(_));
-    assert_eq!(news, [if dm { "news of the DM" } else { "news of the group" }]);
-    // A tab of the same database takes the cursor, another database does not.
-    assert!(talk.bo.tab().client.replay(Some(&cursor), whole()).is_ok());
-    let refused = |cursor: &str| talk.alice.client.replay(Some(cursor), whole()).err().expect("refused").code;
-    assert_eq!(refused(&cursor), "stream.foreign_cursor");
-    let own = talk.alice.client.cursor(&rows[6]).unwrap();
-    for wrong in ["", "-", "1", "zz-1", &own[..33], &format!("{own}x"), &own.replace('-', "-+"), &own[1..]] {
-        assert_eq!(refused(wrong), "input.value", "{wrong}");
-    }
-    talk.bo.offline(true);
-    talk.bo.text(talk.group, "not published");
-    let unpublished = talk.bo.history(talk.group, Default::default()).pop().unwrap();
-    assert_eq!(talk.bo.client.cursor(&unpublished), None);
-}
-
-#[test]
-fn proc_047_a_scope_keeps_the_backlog_of_the_others_and_a_filter_consumes() {
-    let mut talk = talk(2);
-    let all = deliverable(&talk.bo);
-    let rows = Dump::of(&talk.bo.store).messages();
-    let of = |kind: GroupKind| -> Vec<MessageId> {
-        all.iter().filter(|id| is_dm(&rows[id]) == (kind == GroupKind::Dm)).copied().collect()
-    };
-    // A stream about DMs alone.
-    let narrow = consume(&talk.bo, Selection { kind: Some(GroupKind::Dm), ..whole() });
-    assert_eq!(ids(&drain(&narrow)), of(GroupKind::Dm));
-    drop(narrow);
-    talk.bo.reopen();
-    let again = consume(&talk.bo, Selection { kind: Some(GroupKind::Dm), ..whole() });
-    assert!(drain(&again).is_empty());
-    drop(again);
-    // The others are still there, for the next one.
-    let types = Types::only(&["group_updated"]);
-    let filtered = consume(&talk.bo, Selection { types, ..whole() });
-    let changes: Vec<_> = of(GroupKind::Group)
-        .into_iter()
-        .filter(|id| rows[id].kind == MessageKind::MembershipChange)
-        .collect();
-    assert_eq!(ids(&drain(&filtered)), changes);
-    drop(filtered);
-    talk.bo.reopen();
-    // What the filter left out was consumed, and so were the DMs before.
-    let rest = consume(&talk.bo, whole());
-    assert!(drain(&rest).is_empty());
-    drop(rest);
-    consume(&talk.bo, whole());
-    assert_eq!(Dump::of(&talk.bo.store).rows_under::<ConsumerRow>(talk.dm[0].as_bytes()), [], "tidied up");
-}
-
-#[test]
-fn proc_047_a_scope_of_named_conversations_means_every_copy() {
-    let talk = talk(2);
-    for named in talk.dm {
-        let thread = talk.bo.call(move |client| async move { client.thread(named).await }).unwrap();
-        let selection = Selection { threads: Some(vec![thread]), ..whole() };
-        let rows = rest(&replay(&talk.bo, None, selection));
-        assert_eq!(ids(&rows), deliverable_of(&talk, true));
-        let numbers: Vec<_> = rows.iter().map(|row| row.delivery).collect();
-        assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]), "over the union");
-        let groups: std::collections::BTreeSet<_> = rows.iter().map(|row| row.group).collect();
-        assert_eq!(groups.len(), 2);
-    }
-}
-
-fn deliverable_of(talk: &Talk, dm: bool) -> Vec<MessageId> {
+pub fn deliverable_of(talk: &Talk, dm: bool) -> Vec<MessageId> {
     let rows = Dump::of(&talk.bo.store).messages();
     deliverable(&talk.bo).into_iter().filter(|id| is_dm(&rows[id]) == dm).collect()
-}
-
-#[test]
-fn cons_042_043_the_stream_leaves_out_what_is_denied_unless_it_is_named() {
-    let talk = talk(1);
-    talk.bo.decide(talk.dm[0], State::Denied);
-    let thread = talk.bo.call({
-        let dm = talk.dm[0];
-        move |client| async move { client.thread(dm).await }
-    });
-    let thread = thread.unwrap();
-    let denied = deliverable_of(&talk, true);
-    let others = deliverable_of(&talk, false);
-    let of = |selection| ids(&rest(&replay(&talk.bo, None, selection)));
-    assert_eq!(of(whole()), others);
-    assert_eq!(of(Selection { threads: Some(vec![thread]), ..whole() }), denied);
-    assert_eq!(of(Selection { states: Some(vec![State::Denied]), ..whole() }), denied);
-    assert_eq!(of(Selection { states: Some(Vec::new()), ..whole() }), []);
-    // As a filter it consumes; as a scope it keeps the backlog until the conversation is let in.
-    let scope = Selection { scope_states: Some(vec![State::Allowed, State::Unknown]), ..whole() };
-    let scoped = consume(&talk.bo, scope);
-    assert_eq!(ids(&drain(&scoped)), others);
-    talk.bo.decide(talk.dm[0], State::Allowed);
-    assert_eq!(ids(&drain(&scoped)), denied, "let in while it runs");
-    drop(scoped);
-    assert!(drain(&consume(&talk.bo, whole())).is_empty());
-}
-
-#[test]
-fn proc_047_the_backlog_of_a_conversation_comes_first_when_it_comes_into_scope_unheard() {
-    [false, true].into_iter().for_each(comes_into_scope_unheard);
-}
-
-fn comes_into_scope_unheard(begun_again: bool) {
-    let talk = talk(1);
-    talk.bo.decide(talk.dm[0], State::Denied);
-    let (backlog, others) = (deliverable_of(&talk, true), deliverable_of(&talk, false));
-    let scope = Selection { scope_states: Some(vec![State::Allowed, State::Unknown]), ..whole() };
-    let mut scoped = consume(&talk.bo, scope.clone());
-    assert_eq!(ids(&drain(&scoped)), others);
-    if begun_again {
-        // It begins behind all of them, and has met none.
-        drop(scoped);
-        scoped = consume(&talk.bo, scope);
-        assert!(drain(&scoped).is_empty());
-    }
-    // Another tab lets it in; nothing is told here until a message comes.
-    talk.bo.tab().decide(talk.dm[0], State::Allowed);
-    let later = talk.alice.text(talk.dm[0], "later");
-    talk.alice.text(talk.group, "elsewhere");
-    talk.alice.sync();
-    talk.bo.sync();
-    let handed = drain(&scoped);
-    assert_eq!(ids(&handed)[..backlog.len()], backlog, "the backlog comes first");
-    assert_eq!(texts(&handed[backlog.len()..]), ["later", "elsewhere"]);
-    assert_eq!(handed[backlog.len()].id, later);
-    drop(scoped);
-    assert!(drain(&consume(&talk.bo, whole())).is_empty(), "and all of it was acknowledged");
-    dump::check(&talk.bo.store);
-}
-
-#[test]
-fn proc_047_whatever_comes_in_and_goes_out_each_message_comes_once_and_in_its_order() {
-    for seed in 0..16 {
-        let mut chance = Chance(seed);
-        let mut talk = talk(1);
-        let scope = Selection { scope_states: Some(vec![State::Allowed]), ..whole() };
-        let mut scoped = consume(&talk.bo, scope.clone());
-        let mut handed = Vec::new();
-        for round in 0..12 {
-            let group = chance.pick(&[talk.dm[0], talk.group]).to_owned();
-            let state = *chance.pick(&[State::Allowed, State::Denied, State::Unknown]);
-            match chance.below(6) {
-                0 => talk.bo.decide(group, state),
-                1 | 2 => talk.bo.tab().decide(group, state),
-                3 => handed.extend((0..3).filter_map(|_| next(&scoped))),
-                4 => {
-                    // What is in hand comes again.
-                    scoped.acknowledge().now_or_never().unwrap().unwrap();
-                    drop(scoped);
-                    talk.bo.reopen();
-                    scoped = consume(&talk.bo, scope.clone());
-                }
-                _ => talk.round(round + 1),
-            }
-        }
-        for group in [talk.dm[0], talk.group] {
-            talk.bo.tab().decide(group, State::Allowed);
-        }
-        talk.round(20);
-        handed.extend(drain(&scoped));
-        for dm in [true, false] {
-            let of: Vec<_> = handed.iter().filter(|row| is_dm(row) == dm).map(|row| row.id).collect();
-            assert_eq!(of, deliverable_of(&talk, dm), "seed {seed}");
-        }
-    }
-}
-
-#[test]
-fn proc_046_a_filter_is_judged_when_the_turn_of_a_message_comes() {
-    let talk = talk(1);
-    let consumer = consume(&talk.bo, whole());
-    let first = next(&consumer).expect("a message");
-    talk.bo.decide(talk.dm[0], State::Denied);
-    let rows = drain(&consumer);
-    assert!(rows.iter().all(|row| !is_dm(row)), "{}", is_dm(&first));
-    talk.bo.decide(talk.dm[0], State::Allowed);
-    assert!(drain(&consumer).is_empty(), "passed over for good");
-}
-
-#[test]
-fn proc_047_what_is_no_message_of_its_own_is_passed_over_unless_it_is_named() {
-    let talk = talk(1);
-    let (named, plain) = (Types::only(&["readReceipt"]), consume(&talk.bo, whole()));
-    drain(&plain);
-    let of_type = ContentType::xmtp("readReceipt", 1, 0);
-    let content = EncodedContent { content_type: of_type, ..EncodedContent::text("") }.encode();
-    let dm = talk.dm[0];
-    talk.alice.call(move |client| async move { client.send(dm, content, None).await }).expect("sent");
-    talk.alice.sync();
-    talk.bo.sync();
-    assert!(drain(&plain).is_empty());
-    assert_eq!(rest(&replay(&talk.bo, None, Selection { types: named, ..whole() })).len(), 1);
-}
-
-#[test]
-fn dms_016_a_snapshot_is_the_newest_of_the_union_by_delivery() {
-    let talk = talk(3);
-    let rows: Vec<MessageRow> = Dump::of(&talk.bo.store).messages().into_values().collect();
-    for limit in [0, 1, 2, 5, 11, 12, 13, 100] {
-        // The model: of both groups together the greatest numbers, ascending.
-        let mut union: Vec<MessageRow> = rows
-            .iter()
-            .filter(|row| talk.dm.contains(&row.group) && row.kind == MessageKind::Application)
-            .cloned()
-            .collect();
-        union.sort_by_key(|row| row.delivery);
-        let want = ids(&union[union.len() - limit.min(union.len())..]);
-        for named in talk.dm {
-            let taken =
-                talk.bo.call(move |client| async move { client.snapshot(named, limit).await }).unwrap();
-            assert_eq!(ids(&taken), want, "{limit}");
-        }
-    }
-}
-
-#[test]
-fn dms_016_what_follows_a_snapshot_is_neither_missed_nor_repeated() {
-    let talk = talk(2);
-    for (named, count) in [(talk.dm[0], 3), (talk.dm[1], 0), (talk.dm[0], 500)] {
-        let on = talk.bo.call(move |client| async move { client.replay_recent(named, count).await }).unwrap();
-        let all = deliverable_of(&talk, true);
-        let before = all.len() - count.min(all.len());
-        // Some are there already, some come while it is read.
-        let mut seen = Vec::new();
-        for _ in 0..2 {
-            seen.extend(on.next().now_or_never().into_iter().filter_map(|row| row.unwrap()));
-        }
-        talk.round(7 + count);
-        seen.extend(rest(&on));
-        assert_eq!(ids(&seen)[..], deliverable_of(&talk, true)[before..][..seen.len()]);
-        let now = deliverable_of(&talk, true);
-        assert!(now.ends_with(&ids(&seen)));
-    }
-    let unknown = GroupId([9; 16]);
-    let error = talk.bo.call(move |client| async move { client.replay_recent(unknown, 1).await.err() });
-    assert_eq!(error.expect("refused").code, "conversation.not_found");
 }
 
 /// Reads the stream in a page that may die at any moment, keeping what was handed out, until there

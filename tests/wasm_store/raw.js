@@ -48,6 +48,8 @@ async function withStore(name, mode, table, work) {
 export const readRaw = (name, table, key) => withStore(name, "readonly", table, (store) => done(store.get(key)));
 export const writeRaw = (name, table, key, value) =>
   withStore(name, "readwrite", table, (store) => done(store.put(value, key)));
+export const deleteRaw = (name, table, key) =>
+  withStore(name, "readwrite", table, (store) => done(store.delete(key)));
 
 /** Copies every record of one database into the tables that another has, too. */
 export async function copyRecords(from, to) {

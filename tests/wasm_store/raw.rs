@@ -20,6 +20,8 @@ extern "C" {
         key: &JsValue,
         value: &JsValue,
     ) -> Result<JsValue, JsValue>;
+    #[wasm_bindgen(catch, js_name = deleteRaw)]
+    pub async fn delete_raw(name: &str, table: &str, key: &JsValue) -> Result<JsValue, JsValue>;
     #[wasm_bindgen(catch, js_name = swapRaw)]
     pub async fn swap_raw(name: &str, one: &Array, other: &Array) -> Result<JsValue, JsValue>;
     #[wasm_bindgen(catch, js_name = copyRecords)]

@@ -1,6 +1,6 @@
 //! What lies on disk, and what opens again.
 
-use dovetail::store::{INSECURE_CONTEXT, Store, StoreError, Table};
+use dovetail::store::{INSECURE_CONTEXT, Read, Store, StoreError, Table, Write};
 use js_sys::{Array, Object, Reflect, Uint8Array};
 use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_test::wasm_bindgen_test;
@@ -162,5 +162,78 @@ async fn a_browser_that_cannot_keep_a_key_asks_for_one() {
     heal();
     assert!(matches!(&error, StoreError::Unavailable(why) if why.contains("dbEncryptionKey")), "{error}");
     let store = dovetail::idb::IdbStore::open(name, KEY).await.unwrap();
+    remove(name, store).await;
+}
+
+/// Stores a row, reads it, and expects it kept open.
+async fn kept(store: &dovetail::idb::IdbStore, key: &[u8], text: &[u8]) {
+    apply(store, [put_in(Table::Messages, key, text)]).await;
+    let read = || vec![Read::Key(Table::Messages, key.to_vec())];
+    for _ in 0..2 {
+        assert_eq!(store.read(read()).await.unwrap()[0][0].body, text);
+    }
+    assert!(store.keeps(text));
+}
+
+#[wasm_bindgen_test]
+async fn what_is_deleted_or_written_over_is_not_kept_open() {
+    let name = "kept_open";
+    let store = fresh(name).await;
+    let (words, other) = (b"said in confidence".as_slice(), b"said to all".as_slice());
+    let key = || b"m2".to_vec();
+    let table = Table::Messages;
+    kept(&store, b"m1", other).await;
+    for gone in [
+        Write::Delete { table, key: key() },
+        put_in(table, &key(), b"taken back"),
+        Write::DeleteRange { table, from: key(), to: b"m3".to_vec() },
+    ] {
+        kept(&store, &key(), words).await;
+        // The same key of another table is another row.
+        apply(&store, [Write::Delete { table: Table::Threads, key: key() }]).await;
+        assert!(store.keeps(words));
+        apply(&store, [gone]).await;
+        assert!(!store.keeps(words));
+        assert!(store.keeps(other), "nothing else is let go of");
+    }
+    remove(name, store).await;
+}
+
+#[wasm_bindgen_test]
+async fn what_is_kept_open_is_never_told_of_a_row_that_changed() {
+    let name = "kept_fresh";
+    let (store, tab) = (fresh(name).await, dovetail::idb::IdbStore::open(name, None).await.unwrap());
+    let read = || vec![Read::Key(Table::Messages, b"m".to_vec())];
+    for text in [b"one".as_slice(), b"two", b"three"] {
+        apply(&tab, [put_in(Table::Messages, b"m", text)]).await;
+        for one in [&store, &tab, &store] {
+            assert_eq!(one.read(read()).await.unwrap()[0][0].body, text);
+        }
+    }
+    apply(&tab, [Write::Delete { table: Table::Messages, key: b"m".to_vec() }]).await;
+    assert!(store.read(read()).await.unwrap()[0].is_empty());
+    tab.close().await;
+    remove(name, store).await;
+}
+
+#[wasm_bindgen_test]
+async fn trying_what_the_browser_does_leaves_the_keys_as_they_are() {
+    let name = "probed";
+    let store = fresh(name).await;
+    apply(&store, [put(b"k", b"body")]).await;
+    let once = store.aborts().await.unwrap();
+    let key = |of: &str| JsValue::from_str(of);
+    for _ in 0..3 {
+        assert_eq!(store.aborts().await, Ok(once), "each try tells the same");
+    }
+    let stored = async |of| read_raw(name, "keys", &key(of)).await.unwrap();
+    assert!(stored("data").await.is_object() && stored("probe").await.is_undefined());
+    // It does not need the data key to be there, and puts nothing in its place.
+    let record = stored("data").await;
+    delete_raw(name, "keys", &key("data")).await.unwrap();
+    assert_eq!(store.aborts().await, Ok(once));
+    assert!(stored("data").await.is_undefined() && stored("probe").await.is_undefined());
+    write_raw(name, "keys", &key("data"), &record).await.unwrap();
+    assert_eq!(body(&store, b"k").await.as_deref(), Some(b"body".as_slice()));
     remove(name, store).await;
 }
