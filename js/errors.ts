@@ -41,7 +41,7 @@
  * | `group.leave_alone` | the last member cannot leave |
  * | `group.leave_dm` | a DM cannot be left; block it instead |
  * | `group.leave_super_admin` | a super admin cannot leave; have the role taken away first |
- * | `group.limit` | the group would have more than 250 inboxes |
+ * | `group.limit` | the group would have more than 250 inboxes, or more installations than a Welcome of 1 MiB can hold |
  * | `group.no_installation` | none of the inboxes to add has a device that can be added now |
  * | `group.not_a_member` | the own installation is not in the conversation; history stays readable |
  * | `group.paused` | the conversation needs a newer version of this package |

@@ -16,6 +16,9 @@ use crate::store::rows::{IntentState, LeftOut, Operation};
 /// Runs of the outbox a call waits for before it says that others are always first.
 const RUNS: usize = 64;
 
+/// How often a topic is read that does not show its end.
+const READS: usize = 3;
+
 /// Before a topic that did not show what it accepted is read again, in milliseconds.
 const READ_AGAIN_MS: u32 = 50;
 
@@ -69,24 +72,46 @@ impl Inner {
         operation: Operation,
     ) -> Result<LeftOut, Error> {
         self.not_revoked()?;
-        self.sync_group(group).await?;
-        let number = self
-            .step(async |step| {
-                let mut ctx = step.need_group(group).await?;
-                let number = match operations::accept(&ctx, &self.me, &operation)? {
-                    true => Some(ctx.add_intent(operation.clone(), &mut step.unit)),
-                    false => None,
-                };
-                step.unit.changes.strict();
-                step.keep_group(ctx);
-                Ok(number)
-            })
-            .await?;
-        let Some(number) = number else { return Ok(LeftOut::default()) };
+        let Some(number) = self.begin_operation(group, &operation).await? else {
+            return Ok(LeftOut::default());
+        };
         self.operations.0.borrow_mut().insert((group, number), None);
         let result = self.finish(group, number, &operation).await;
         self.operations.0.borrow_mut().remove(&(group, number));
         result
+    }
+
+    /// Stores the operation as an intent; `None` when the group is as it wants it. That is only said of
+    /// a topic that was read to its end: a short answer does not show what the others did.
+    async fn begin_operation(
+        self: &Rc<Self>,
+        group: GroupId,
+        operation: &Operation,
+    ) -> Result<Option<u64>, Error> {
+        let mut reads = 0;
+        loop {
+            self.sync_group(group).await?;
+            let number = self
+                .step(async |step| {
+                    let mut ctx = step.need_group(group).await?;
+                    let number = match operations::accept(&ctx, &self.me, operation)? {
+                        true => Some(ctx.add_intent(operation.clone(), &mut step.unit)),
+                        false => None,
+                    };
+                    step.unit.changes.strict();
+                    step.keep_group(ctx);
+                    Ok(number)
+                })
+                .await?;
+            if number.is_some() {
+                return Ok(number);
+            }
+            reads += 1;
+            match self.need_end(group).await {
+                Err(_) if reads < READS => {}
+                end => return end.map(|()| None),
+            }
+        }
     }
 
     async fn finish(

@@ -233,7 +233,7 @@ impl Inner {
 
     /// Fails unless the topic was read to its end: that it does not hold what was handed out is final,
     /// so a short answer alone does not say it.
-    async fn need_end(&self, group: GroupId) -> Result<(), Error> {
+    pub(super) async fn need_end(&self, group: GroupId) -> Result<(), Error> {
         let newest = self.delivery.newest(vec![Topic::Group(group)]).await?.pop().flatten();
         let Some(from) = self.position_of(group).await? else { return Ok(()) };
         if newest.is_none_or(|newest| newest.sequence_id <= from) {

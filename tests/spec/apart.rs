@@ -98,6 +98,33 @@ fn gmod_016_a_topic_that_shows_an_own_commit_late_is_read_again() {
 }
 
 #[test]
+fn gmod_036_nothing_left_to_do_is_only_said_at_the_end_of_the_topic() {
+    for (hidden, done) in [(2, true), (u32::MAX, false)] {
+        let world = World::new(5);
+        let (alice, bo, cy) = (world.user("alice"), world.user("bo"), world.user("cy"));
+        let group = alice.group(&[&bo, &cy]);
+        alice.remove(group, &[cy.inbox()]).unwrap();
+        // The service does not show bo the removal, so cy seems to be there.
+        let left = Cell::new(hidden);
+        *bo.gate.twist.borrow_mut() = Some(Rc::new(move |_, mut answer| {
+            if answer.iter().any(|one| one.topic == Topic::Group(group)) && left.get() > 0 {
+                left.set(left.get() - 1);
+                answer.clear();
+            }
+            Ok(answer)
+        }));
+        let added = bo.add(group, &[cy.inbox()]);
+        *bo.gate.twist.borrow_mut() = None;
+        sync_all(&[&alice, &bo, &cy]);
+        match done {
+            true => assert_eq!(added.map(|_| alice.members(group).len()), Ok(3)),
+            false => assert_eq!(code(added), "delivery.unavailable"),
+        }
+        assert_eq!(alice.members(group).contains(&cy.inbox()), done);
+    }
+}
+
+#[test]
 fn gmod_016_a_change_that_another_tab_gave_up_is_not_told_as_done() {
     let world = World::new(5);
     let (alice, bo) = (world.user("alice"), world.user("bo"));
