@@ -57,7 +57,8 @@ pub fn agree(dumps: &[&Dump], left: &BTreeSet<GroupId>) {
 }
 
 /// The same, where a device decided with a clock behind the record it had (`set_back`, for each
-/// device): it alone holds that decision, and it is less than what the others hold (CONS-011).
+/// device): that decision is less than what the others hold, and a device that came later may have it
+/// from there (CONS-011).
 pub fn agree_but(dumps: &[&Dump], left: &BTreeSet<GroupId>, set_back: &[BTreeSet<Entity>]) {
     let decided = |dump: &Dump| {
         let mut decided = records(dump);
@@ -76,16 +77,15 @@ pub fn agree_but(dumps: &[&Dump], left: &BTreeSet<GroupId>, set_back: &[BTreeSet
         if local {
             continue;
         }
-        let (behind, others): (Vec<_>, Vec<_>) =
-            own.iter().zip(set_back).partition(|(_, set_back)| set_back.contains(&entity));
-        let of = |devices: Vec<(&BTreeMap<Entity, Record>, _)>| -> Vec<_> {
-            devices.iter().map(|(records, _)| records.get(&entity).copied()).collect()
-        };
-        let (behind, others): (Vec<Option<Record>>, Vec<Option<Record>>) = (of(behind), of(others));
-        assert!(others.iter().all(|record| *record == others[0]), "{entity:?}: {others:?}");
+        let of = |at: usize| own[at].get(&entity).copied();
         let rank = |record: &Option<Record>| record.map(|record| record.rank());
-        let lost = |record| others.first().is_none_or(|other| rank(record) <= rank(other));
-        assert!(behind.iter().all(lost), "{entity:?}: {behind:?} behind {others:?}");
+        let found: Vec<Option<Record>> = (0..own.len()).map(of).collect();
+        let greatest = found.iter().copied().max_by_key(rank).flatten();
+        let behind: Vec<Option<Record>> =
+            (0..own.len()).filter(|at| set_back[*at].contains(&entity)).map(of).collect();
+        // Or as one of those told it, to a device that was not there yet.
+        let holds = |record: &Option<Record>| *record == greatest || behind.contains(record);
+        assert!(found.iter().all(holds), "{entity:?}: {found:?}, set back: {behind:?}");
     }
     agree_on_threads(dumps, left, set_back);
     for dump in dumps {
@@ -99,14 +99,16 @@ pub fn agree_but(dumps: &[&Dump], left: &BTreeSet<GroupId>, set_back: &[BTreeSet
     }
 }
 
-/// Devices that hold the same groups of a conversation read the same decision out of their records.
+/// Devices that hold the same groups of a conversation read the same decision out of their records,
+/// unless a clock was behind there.
 fn agree_on_threads(dumps: &[&Dump], left: &BTreeSet<GroupId>, set_back: &[BTreeSet<Entity>]) {
     let mut found: BTreeMap<Vec<GroupId>, Vec<Option<(Nanos, State)>>> = BTreeMap::new();
-    for (dump, set_back) in dumps.iter().zip(set_back) {
+    let behind: BTreeSet<Entity> = set_back.iter().flatten().copied().collect();
+    for dump in dumps {
         for thread in dump.threads().values() {
             let groups: Vec<GroupId> = thread.groups.iter().map(|entry| entry.group).collect();
             let apart =
-                |group: &GroupId| left.contains(group) || set_back.contains(&Entity::Conversation(*group));
+                |group: &GroupId| left.contains(group) || behind.contains(&Entity::Conversation(*group));
             if !groups.iter().any(apart) {
                 let decided = dump.decided(thread).filter(is_decision);
                 found.entry(groups).or_default().push(decided.map(|record| record.rank()));
