@@ -17,6 +17,7 @@ import { serve } from "./serve.mjs";
 import { setup } from "./setup.mjs";
 
 const LIMIT_MS = 30 * 60_000;
+const FIRSTS = 5;
 
 const ms = (value) => (value === undefined ? "" : value.toFixed(2));
 
@@ -47,6 +48,30 @@ reads, one transaction with the very same requests, issued at once and answered 
   ],
 };
 
+/** The first client, each time in a browser that has loaded nothing; ours and the floor in turns. */
+async function firstClient(url) {
+  const fresh = async (task) => {
+    const browser = await openBrowser();
+    try {
+      const page = await browser.context.newPage();
+      await page.goto(new URL("first.html", url).href);
+      await page.waitForFunction(() => globalThis.first);
+      return await task(page);
+    } finally {
+      await browser.close();
+    }
+  };
+  const [ours, floors] = [[], []];
+  for (let round = 0; round < FIRSTS; round += 1) {
+    ours.push(await fresh((page) => page.evaluate(() => globalThis.first.ours())));
+    floors.push(await fresh((page) => page.evaluate((made) => globalThis.first.floor(made), ours[0])));
+  }
+  const median = (values) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)];
+  const [{ rows, deletes, transactions, bytes }] = ours;
+  const more = `cold; ${rows.length} puts, ${deletes} deletes, ${bytes} bytes, ${transactions} transactions; floor: load a module with bare MLS, make the database, write the same in one`;
+  return { name: "import + first registered client", ours: median(ours.map(({ ms }) => ms)), floor: median(floors), more };
+}
+
 const asked = process.argv.find((one) => one.startsWith("--only="))?.slice("--only=".length).split(",");
 const unknown = asked?.find((name) => !PARTS[name]);
 if (unknown !== undefined) throw new Error(`--only=${unknown}: there is ${Object.keys(PARTS).join(", ")}`);
@@ -57,6 +82,7 @@ const wanted = Object.keys(PARTS).filter((name) => asked?.includes(name) ?? true
 const mounts = { "/": join(root, "benches", "browser"), "/dist/": dist };
 if (wanted.includes("core")) mounts["/floor/"] = await wasmBuild("release", ["floor"]);
 const server = await serve({ mounts, port: 0 });
+const first = wanted.includes("core") ? [await firstClient(server.url)] : [];
 const browser = await openBrowser();
 try {
   for (const name of wanted) {
@@ -68,7 +94,7 @@ try {
     const { figures, error } = await page.evaluate(() => globalThis.benchResult);
     if (error) throw new Error(error);
     console.log(`${about}\n`);
-    print(head, figures.map(row));
+    print(head, [...(name === "core" ? first : []), ...figures].map(row));
     console.log();
     await page.close();
   }

@@ -31,24 +31,12 @@ async function run() {
     const client = await Client.create(signer, { dbPath, delivery });
     return { client, delivery, dbPath, signer };
   };
-  let dovetail, first;
-  const registered = await recorded(pathOf("ada"), async () => {
-    first = await timed(async () => {
-      dovetail = await import("/dist/index.js");
-      people.push(await create(dovetail, "ada"));
-    });
-  });
-  // Nothing of it was loaded or made before, here neither.
-  const firstFloor = await timed(async () => {
-    const { default: init } = await import("/floor/dovetail.js");
-    await init();
-    const database = await floorWrites.twin(`${pathOf("ada")}-first`, pathOf("ada"));
-    await floorWrites.write(database, registered.puts);
-    database.close();
-  });
+  const dovetail = await import("/dist/index.js");
+  people.push(await create(dovetail, "ada"));
+  const { default: init } = await import("/floor/dovetail.js");
+  await init();
   const rows = ({ puts, deletes, transactions, bytes }) =>
     `${puts.length} puts, ${deletes} deletes, ${bytes} bytes, ${transactions} transaction(s)`;
-  note("import + first registered client", first, firstFloor, `cold; ${rows(registered)}; floor: load a module with bare MLS, make the database, write the same`);
   note("another registered client", await timed(async () => people.push(await create(dovetail, "ben"))), undefined);
 
   const [ada, ben] = people;

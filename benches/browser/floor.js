@@ -12,15 +12,20 @@ const committed = (transaction) =>
     transaction.onabort = () => reject(transaction.error);
   });
 
-/** An empty database with the object stores and indexes of another. */
-export async function twin(name, of) {
-  const original = await done(indexedDB.open(of));
-  const shape = [...original.objectStoreNames].map((store) => {
-    const object = original.transaction(store).objectStore(store);
+/** The object stores and indexes of a database. */
+export async function shapeOf(name) {
+  const database = await done(indexedDB.open(name));
+  const shape = [...database.objectStoreNames].map((store) => {
+    const object = database.transaction(store).objectStore(store);
     const indexes = [...object.indexNames].map((index) => ({ index, keyPath: object.index(index).keyPath }));
     return { store, keyPath: object.keyPath, indexes };
   });
-  original.close();
+  database.close();
+  return shape;
+}
+
+/** An empty database of that shape. */
+export function made(name, shape) {
   const opening = indexedDB.open(name, 1);
   opening.onupgradeneeded = () => {
     for (const { store, keyPath, indexes } of shape) {
@@ -30,6 +35,9 @@ export async function twin(name, of) {
   };
   return done(opening);
 }
+
+/** An empty database with the object stores and indexes of another. */
+export const twin = async (name, of) => made(name, await shapeOf(of));
 
 let fresh = 0;
 
