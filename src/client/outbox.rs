@@ -72,25 +72,26 @@ impl Inner {
             match work {
                 Work::Nothing => return Ok(false),
                 Work::Publish(attempts) => {
-                    let fresh = attempts.iter().all(|a| self.fresh.borrow().contains(&a.hash));
-                    if !fresh && !looked {
+                    let commit = attempts.iter().any(|attempt| attempt.commit);
+                    if !looked && !(self.knows_group_of(group, &attempts) && (lazy || commit)) {
                         looked = true;
                         self.sync_group(group).await?;
                         self.reopen_outdated(group).await?;
-                    } else {
-                        let all = attempts.len() < publish::BATCH;
-                        let commit = attempts.iter().any(|attempt| attempt.commit);
-                        match self.publish(group, attempts, lazy).await {
-                            Err(error) if commit && error.code == "delivery.refused" => {
-                                *refused = refused.take().or(Some(error));
-                            }
-                            // The next ones are gathered again.
-                            done => {
-                                if done? && all {
-                                    return Ok(true);
-                                }
-                            }
+                        continue;
+                    }
+                    let all = attempts.len() < publish::BATCH;
+                    let done = self.publish(group, attempts, lazy).await;
+                    if done.is_err() {
+                        self.pace.unfollow(group);
+                    }
+                    match done {
+                        Err(error) if commit && error.code == "delivery.refused" => {
+                            *refused = refused.take().or(Some(error));
                         }
+                        Err(error) => return Err(error),
+                        // The next ones are gathered again.
+                        Ok(true) if all => return Ok(true),
+                        Ok(_) => {}
                     }
                 }
                 Work::Build(number) => self.build(group, number).await?,
@@ -107,6 +108,13 @@ impl Inner {
             }
         }
         Ok(false)
+    }
+
+    /// Whether attempts were made with the newest commits in view: what is encrypted without is lost on
+    /// whom those brought in.
+    fn knows_group_of(&self, group: GroupId, attempts: &[AttemptRow]) -> bool {
+        let fresh = |attempt: &AttemptRow| self.fresh.borrow().contains(&attempt.hash);
+        self.pace.is_followed(group) && attempts.iter().all(fresh)
     }
 
     async fn next_work(&self, group: GroupId) -> Result<Work, Error> {

@@ -40,6 +40,8 @@ struct Standing {
     /// Its topic has more than was read: told of by the service, or left there by ourselves and put
     /// off so often.
     unread: Option<u8>,
+    /// It was read to its end in this life of the client, and nothing failed to leave since.
+    followed: bool,
 }
 
 /// What became of the last run of an outbox.
@@ -76,6 +78,20 @@ impl Pace {
 
     pub(super) fn is_unread(&self, group: GroupId) -> bool {
         self.of(group).unread.is_some()
+    }
+
+    /// The topic was read to its end: commits of others are known here as they come.
+    pub(super) fn follow(&self, group: GroupId) {
+        self.of(group).followed = true;
+    }
+
+    /// The service was out of reach: others may have gone on.
+    pub(super) fn unfollow(&self, group: GroupId) {
+        self.of(group).followed = false;
+    }
+
+    pub(super) fn is_followed(&self, group: GroupId) -> bool {
+        self.of(group).followed
     }
 
     /// Whether what left is still to be read back.

@@ -260,8 +260,12 @@ impl Inner {
         // Before it is asked for: what comes in afterwards is told again.
         let before = self.pace.reading(group);
         let read = self.read_group(group).await;
-        if read.is_err() {
-            self.pace.not_read(group, before);
+        match read {
+            Ok(_) => self.pace.follow(group),
+            Err(_) => {
+                self.pace.not_read(group, before);
+                self.pace.unfollow(group);
+            }
         }
         read
     }

@@ -27,8 +27,6 @@ use crate::store::rows::{
 pub const BATCH: usize = 50;
 /// Bytes that leave in one request.
 pub const BATCH_BYTES: usize = 768 * 1024;
-/// Own echoes older than this many epochs cannot be read any more by all members.
-const OWN_WINDOW: u64 = 2;
 
 /// What the outbox of a group does next.
 pub enum Work {
@@ -139,11 +137,12 @@ fn in_flight(ctx: &GroupCtx) -> Vec<AttemptRow> {
     batch
 }
 
-/// Messages encrypted too many epochs ago that the topic, read to its end, does not hold: they are
-/// encrypted again under the same idempotency key. The old attempt stays, for a late echo.
+/// Messages of an earlier epoch that the topic, read to its end, does not hold: whoever came in since
+/// could not read them. They are encrypted again under the same idempotency key. The old attempt
+/// stays, for a late echo.
 pub fn reopen_outdated(ctx: &mut GroupCtx, unit: &mut Unit) {
     let now = ctx.row.epoch;
-    reopen(ctx, |attempt| attempt.epoch + OWN_WINDOW < now, unit);
+    reopen(ctx, |attempt| attempt.epoch < now, unit);
 }
 
 /// Messages that may not have left yet: they are encrypted again, for whoever is in the group then. Of

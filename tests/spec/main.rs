@@ -38,6 +38,7 @@ mod input;
 mod installations;
 mod key_packages;
 mod large_groups;
+mod late_sends;
 mod leaving;
 mod lies;
 mod merging;
