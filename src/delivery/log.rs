@@ -104,6 +104,12 @@ impl Log {
         self.topics.iter().map(|(topic, stored)| (*topic, stored.len()))
     }
 
+    /// Where an envelope is stored, if it is.
+    pub(super) fn place(&self, envelope: &Outgoing) -> Option<SequenceId> {
+        let hash = Sha256::digest(&envelope.payload).into();
+        self.known.get(&(envelope.topic, hash)).map(|receipt| receipt.sequence_id)
+    }
+
     fn store_one(&mut self, envelope: &Outgoing, now: Nanos) -> Receipt {
         let key = (envelope.topic, Sha256::digest(&envelope.payload).into());
         if let Some(receipt) = self.known.get(&key) {

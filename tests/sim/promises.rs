@@ -37,7 +37,8 @@ pub struct Promise {
     pub device: usize,
     pub group: GroupId,
     pub want: Want,
-    /// The end of the topic when it was asked and when the answer was seen.
+    /// The end of the topic that the device was shown when it was asked, and the topic's end when the
+    /// answer was seen.
     pub from: SequenceId,
     pub until: SequenceId,
     pub answer: Answer,

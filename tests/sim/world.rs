@@ -176,9 +176,11 @@ impl Sim {
             let ended = future.await;
             *result.borrow_mut() = Some(ended);
         });
-        let from = self.end_of(group);
+        // A topic that comes late is answered about as it was.
+        let (end, shown) = (self.end_of(group), self.pages[page].user.delivery.until(Topic::Group(group)));
+        let from = end.min(shown);
         let device = self.pages[page].device;
-        self.promises.push(Promise { device, group, want, from, until: from, answer: Answer::Waiting });
+        self.promises.push(Promise { device, group, want, from, until: end, answer: Answer::Waiting });
         self.running.push(Running { page, promise: self.promises.len() - 1, slot: slot.clone() });
         if wait {
             self.wait(page, &slot);
