@@ -1,7 +1,7 @@
 // A delivery service that needs no server: a log in the origin's IndexedDB, shared by its tabs.
 
 import { BrowserLog } from "./browser-log.js";
-import { isBytes } from "./check.js";
+import * as check from "./check.js";
 import {
   type Delivery,
   DeliveryRefused,
@@ -35,7 +35,8 @@ export class BrowserDelivery implements Delivery {
   #closed = false;
 
   constructor(options: BrowserDeliveryOptions = {}) {
-    this.#channelName = `dovetail-delivery-${options.name ?? "default"}`;
+    const name = check.optional(check.object(options, "options")["name"], "options.name", check.string);
+    this.#channelName = `dovetail-delivery-${name ?? "default"}`;
     this.#log = new BrowserLog(this.#channelName);
   }
 
@@ -148,7 +149,7 @@ function checkBatch(batch: OutgoingEnvelope[]): void {
   let total = 0;
   for (const { topic, payload, hash } of batch) {
     if (typeof topic !== "string" || !TOPIC.test(topic)) throw new DeliveryRefused("a topic is not lowercase hexadecimal");
-    if (!isBytes(payload) || !isBytes(hash) || hash.length !== 32) {
+    if (!check.isBytes(payload) || !check.isBytes(hash) || hash.length !== 32) {
       throw new DeliveryRefused("an envelope needs a payload and its SHA-256");
     }
     if (payload.length > MAX_ENVELOPE) throw new DeliveryRefused(`an envelope of ${payload.length} bytes is too large`);

@@ -40,6 +40,11 @@ export function bytes(value: unknown, name: string): Uint8Array {
   return isBytes(value) ? value : fail(name, "a Uint8Array", value);
 }
 
+/** @internal */
+export function callback<F>(value: F, name: string): F {
+  return typeof value === "function" ? value : fail(name, "a function", value);
+}
+
 /** A finite number. @internal */
 export function number(value: unknown, name: string): number {
   return typeof value === "number" && Number.isFinite(value) ? value : fail(name, "a number", value);

@@ -1,5 +1,6 @@
 // What the classes of one client share: the wasm client, its life, the codecs.
 
+import * as check from "./check.js";
 import type { CodecRegistry } from "./content/codec.js";
 import type { Life } from "./crash.js";
 import { DovetailError } from "./errors.js";
@@ -76,6 +77,7 @@ export class Core {
     make: (raw: R) => V | Promise<V>,
     options: PullOptions<V>,
   ): Promise<AsyncStreamProxy<V>> {
+    check.optional(options.onValue, "onValue", check.callback);
     const taken = await this.call(open);
     const source = {
       next: () => this.#life.run(() => taken.next()),

@@ -20,7 +20,8 @@ export interface LocalSigner extends Signer {
  * @param key `0x` and 64 hexadecimal digits, or 32 bytes. Default: a new random key.
  */
 export function createEOASigner(key?: string | Uint8Array): LocalSigner {
-  const secret = key === undefined ? randomKey() : typeof key === "string" ? bytesOf(key, "the key") : key.slice();
+  const secret =
+    key === undefined ? randomKey() : typeof key === "string" ? bytesOf(key, "the key") : check.bytes(key, "key").slice();
   const identifier: Identifier = { identifier: addressOf(secret), identifierKind: IdentifierKind.Ethereum };
   return {
     type: "EOA",

@@ -1,5 +1,6 @@
 // Streams: an async iterator over what a subscription reports, with retries when it breaks.
 
+import * as check from "./check.js";
 import { StreamFailedError, StreamInvalidRetryAttemptsError, isFinal } from "./errors.js";
 import { ValueQueue } from "./queue.js";
 
@@ -75,6 +76,7 @@ export async function createStream<T = unknown, V = T>(
   options: StreamOptions<T, V> = {},
   lasts?: (value: V) => boolean,
 ): Promise<AsyncStreamProxy<V>> {
+  check.optional(check.object(options, "options")["onValue"], "onValue", check.callback);
   const machine = new Machine(streamFunction, mutator, options, lasts);
   await machine.start();
   return faceOf(machine);

@@ -49,6 +49,9 @@
 //! - Operations on groups are stored as wishes, not as deltas, and computed again after a lost race.
 //! - A Welcome the service refuses for good is passed over and named, so that the others and the
 //!   group go on; everything else that is owed stays owed.
+//! - The outbox resends the very same bytes only while their epoch lasts. A text of an earlier epoch
+//!   that the topic, read to its end, does not hold is encrypted again under its idempotency key: who
+//!   was added in between reads it, and it is shown once should the old bytes turn up after all.
 //! - What was written before an own removal and did not reach its place is failed, also when the
 //!   installation is added again; messages of an earlier stay are shown by nobody.
 //! - A Welcome is opened once, and kept in memory while identity is fetched: nothing of it is written

@@ -56,7 +56,8 @@ impl Reader {
             return Err(Error::new(
                 "archive.version",
                 format!(
-                    "the archive has format {version}, this version reads up to {VERSION}; update the app"
+                    "the file has format {version}, this version reads archives up to {VERSION}: it is of a \
+                     newer app, so update this one, or no archive at all"
                 ),
             ));
         }

@@ -114,9 +114,7 @@ impl Span {
         }
         rows
     }
-}
 
-impl Span {
     /// Rows of two parts, each in its order, in one.
     fn merged(&self, rows: Vec<MessageRow>, others: Vec<MessageRow>, descending: bool) -> Vec<MessageRow> {
         let place = |row: &MessageRow| match self.index {

@@ -376,3 +376,10 @@ test("bad arguments reject with input.value", async () => {
     await assert.rejects(promise, { code: "input.value" });
   }
 });
+
+test("what is no callback is told before anything is opened", async () => {
+  const { Core } = await load("core.ts");
+  const core = new Core({ inboxId: "a", installationId: "b" }, {}, undefined);
+  const open = () => assert.fail("opened");
+  await assert.rejects(core.pull(open, (raw) => raw, { onValue: 4 }), { code: "input.value" });
+});

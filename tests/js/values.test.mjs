@@ -231,6 +231,15 @@ test("the address of a key", () => {
   }
 });
 
+test("what is no key, name or callback is told as such", async () => {
+  const invalid = { code: "input.value" };
+  for (const key of [5, null, {}, "0x12"]) assert.throws(() => api.createEOASigner(key), invalid);
+  for (const options of [null, 5, { name: 5 }]) assert.throws(() => new api.BrowserDelivery(options), invalid);
+  for (const onValue of [4, "oops", {}]) {
+    await assert.rejects(api.createStream(async () => () => {}, undefined, { onValue }), invalid);
+  }
+});
+
 test("a local signer knows its account at once", () => {
   const signer = api.createEOASigner(`0x${"1".padStart(64, "0")}`);
   assert.deepEqual(signer.getIdentifier(), { identifier: "0x7e5f4552091a69125d5dfcb7b8c2659029395bdf", identifierKind: 0 });
